@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bilevel.experiments.compare import difference_interval, mcnemar, mean_interval
+from bilevel.experiments.statistics import difference_interval, mcnemar, mean_interval
 
 
 def test_published_values() -> None:

@@ -12,7 +12,7 @@ from bilevel.cli.options import argument, command, option, required, shared
 from bilevel.cli.output import answer, count, progress_line
 
 if TYPE_CHECKING:
-    from bilevel.experiments.compare import Comparison, Pair, PairedRates
+    from bilevel.experiments.compare import Pair
     from bilevel.progress import Progress
 
 MAX_SHOWN = 20  # episodes that changed, in words
@@ -52,7 +52,7 @@ def evaluate(task: str | None, policy: str | None, env_args: dict[str, Any], as_
       bilevel evaluate cubes.py:task --policy build/policy --output build/cubes.jsonl
     """
     from bilevel.experiments.evaluate import evaluate
-    from bilevel.experiments.statistics import summarise, summarise_by_objects, table
+    from bilevel.experiments.statistics import summarise, summarise_by_objects, summary_lines
 
     begun: list[int] = []  # how many records were there
     with progress_line(resumes=True) as line:
@@ -63,15 +63,14 @@ def evaluate(task: str | None, policy: str | None, env_args: dict[str, Any], as_
 
         records = evaluate(policy, task, callback=callback, **options, **env_args)
     first, kept, output = records[0], begun[0], str(options["output"])
-    by_objects = {str(size): row.as_json() for size, row in summarise_by_objects(records).items()}
     values = {"output": output, "task": first.task, "method": first.method, "policy": first.policy}
     there = f", {kept} of them already there" if kept else ""
     usual = " with the pretrained policy" if first.policy and policy is None else ""
     answer(
-        {**values, "already_there": kept, "by_objects": by_objects, "total": summarise(records).as_json()},
+        {**values, "already_there": kept, "by_objects": summarise_by_objects(records), "total": summarise(records)},
         as_json,
         f"{first.task}, {first.method}{usual}: {count(records, 'episode')}{there}",
-        *table(records),
+        *summary_lines(records),
         f"written to {output}",
     )
 
@@ -116,52 +115,49 @@ def compare(first: Path, second: Path, as_json: bool) -> None:
     Example:
       bilevel compare build/before.jsonl build/after.jsonl
     """
-    from bilevel.experiments.compare import compare
+    from bilevel.experiments.compare import compare, difference_lines, paired_rates, rate_lines
     from bilevel.experiments.records import read_records
 
     found = compare(read_records(first), read_records(second))
     changed = [_changed(pair, first, second) for pair in found.changed]
+    by_objects, total = found.by_objects, paired_rates(found.pairs)
     values = {name: getattr(found, name) for name in ("only_first", "only_second", "differences")}
-    values |= {"first": str(first), "second": str(second), "task": found.pairs[0].first.task, "changed": changed}
-    by_objects = {str(size): row.as_json() for size, row in found.by_objects.items()}
-    lines = f"A: {first}", f"B: {second}", *_comparison_lines(found), *_episode_lines(changed)
-    answer({**values, "total": found.total.as_json(), "by_objects": by_objects}, as_json, *lines)
+    values |= {"first": str(first), "second": str(second), "task": found.pairs[0][0].task, "changed": changed}
+    left_out = {"A": found.only_first, "B": found.only_second}
+    answer(
+        {**values, "total": total, "by_objects": by_objects},
+        as_json,
+        f"A: {first}",
+        f"B: {second}",
+        f"{found.pairs[0][0].task}: {count(found.pairs, 'episode')} in both"
+        + "".join(f"; {number} only in {name}, left out" for name, number in left_out.items() if number),
+        *(f"  {line}" for line in difference_lines(found.differences)),
+        "" if found.differences else "nothing else that is recorded differs between them",
+        *rate_lines({**by_objects, "total": total}),
+        f"differences are in percentage points, with Tango's interval for pairs; in total, p = {total['p_value']:.3g} "
+        "by McNemar's exact test",
+        "all intervals are for these two policies, over episodes; what other training seeds give, they do not say",
+        _steps_line(total),
+        *_episode_lines(changed),
+    )
 
 
 def _changed(pair: Pair, first: Path, second: Path) -> dict[str, object]:
     """Return how an episode that changed ended in both, and the command that shows where it fails."""
-    file, record = (first, pair.first) if pair.second.success else (second, pair.second)
+    file, record = (first, pair[0]) if pair[1].success else (second, pair[1])
     replay = f"bilevel run --replay {shlex.quote(str(file))} --objects {record.objects} --episode {record.episode}"
-    ends = {"first": pair.first.reason or pair.first.outcome, "second": pair.second.reason or pair.second.outcome}
+    ends = {"first": pair[0].reason or pair[0].outcome, "second": pair[1].reason or pair[1].outcome}
     return {name: getattr(record, name) for name in ("objects", "episode", "seed")} | ends | {"replay": replay}
 
 
-def _comparison_lines(found: Comparison) -> list[str]:
-    from bilevel.experiments.compare import difference_lines, table
-
-    total = found.total
-    left_out = {"A": found.only_first, "B": found.only_second}
-    return [
-        f"{found.pairs[0].first.task}: {count(found.pairs, 'episode')} in both"
-        + "".join(f"; {number} only in {name}, left out" for name, number in left_out.items() if number),
-        *(f"  {line}" for line in difference_lines(found.differences)),
-        "" if found.differences else "nothing else that is recorded differs between them",
-        *table({**{str(size): row for size, row in found.by_objects.items()}, "total": total}),
-        f"differences are in percentage points, with Tango's interval for pairs; in total, p = {total.p_value:.3g} "
-        "by McNemar's exact test",
-        "all intervals are for these two policies, over episodes; what other training seeds give, they do not say",
-        _steps_line(total),
-    ]
-
-
-def _steps_line(total: PairedRates) -> str:
+def _steps_line(total: dict[str, Any]) -> str:
     from bilevel.experiments.compare import signed
 
-    if total.mean_steps is None or total.steps_difference is None:
+    if total["mean_steps"] is None:
         return "no episode is solved by both, so steps are not compared"
-    first, second = total.mean_steps
-    interval = signed(total.steps_difference, *total.steps_interval) if total.steps_interval else "no interval"
-    means = f"mean steps in the {count(total.both, 'episode')} that both solve: A {first:.1f}, B {second:.1f}"
+    first, second = total["mean_steps"]
+    interval = signed(total["steps_difference"], *total["steps_interval"]) if total["steps_interval"] else "no interval"
+    means = f"mean steps in the {count(total['both'], 'episode')} that both solve: A {first:.1f}, B {second:.1f}"
     return f"{means}; B − A {interval}"
 
 

@@ -7,15 +7,14 @@ which one is better, so intervals for independent samples would be too wide.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import Any
 
 from bilevel.experiments.records import Record
-from bilevel.experiments.statistics import Interval, Z, wilson_interval
+from bilevel.experiments.statistics import difference_interval, mcnemar, mean_interval, wilson_interval
 from bilevel.methods.methods import RunnablePolicy
 from bilevel.policies.episode import Episode
 from bilevel.symbolic.domain import BadInput
@@ -27,39 +26,8 @@ CIRCUMSTANCES = (
     "method", "policy", "policy_digest", "policy_seed", "settings", "noise", "arguments", "perception", "versions",
 )  # fmt: skip
 
-
-class Pair(NamedTuple):
-    """One episode, as it went in each of the two results."""
-
-    first: Record
-    second: Record
-
-    @property
-    def changed(self) -> bool:
-        """Whether one succeeded and the other did not."""
-        return self.first.success != self.second.success
-
-
-@dataclass(frozen=True)
-class PairedRates:
-    """How often each of two succeeds in the same episodes, and how many steps each needs where both do."""
-
-    episodes: int
-    successes: tuple[int, int]
-    intervals: tuple[Interval, Interval]  # of the success rates: Wilson's
-    gained: int  # episodes that only the second solves
-    lost: int  # episodes that only the first solves
-    difference: float  # of the success rates, the second less the first
-    difference_interval: Interval  # Tango's, for pairs
-    p_value: float  # McNemar's exact test
-    both: int  # episodes that both solve
-    mean_steps: tuple[float, float] | None  # in these
-    steps_difference: float | None  # of the means, the second less the first
-    steps_interval: Interval | None  # Student's, for pairs
-
-    def as_json(self) -> dict[str, Any]:
-        """Return it for `--json`, with rounded numbers."""
-        return {name: _rounded(value) for name, value in asdict(self).items()}
+Pair = tuple[Record, Record]  # one episode, as it went in each of the two results
+Differences = Mapping[str, tuple[Any, Any]]  # what has two values, with both
 
 
 @dataclass(frozen=True)
@@ -69,30 +37,19 @@ class Comparison:
     pairs: Sequence[Pair]
     only_first: int
     only_second: int
+    differences: Differences
 
     @property
-    def total(self) -> PairedRates:
-        """The rates over all pairs."""
-        return paired_rates(self.pairs)
-
-    @property
-    def by_objects(self) -> dict[int, PairedRates]:
+    def by_objects(self) -> dict[str, dict[str, Any]]:
         """The rates for each number of objects."""
-        sizes = sorted({pair.first.objects for pair in self.pairs})
-        return {size: paired_rates([pair for pair in self.pairs if pair.first.objects == size]) for size in sizes}
+        sizes = sorted({first.objects for first, _ in self.pairs})
+        return {str(size): paired_rates([pair for pair in self.pairs if pair[0].objects == size]) for size in sizes}
 
     @property
     def changed(self) -> list[Pair]:
         """The episodes that only one of the two solves, those that were lost first."""
-        return sorted((pair for pair in self.pairs if pair.changed), key=lambda pair: not pair.first.success)
-
-    @property
-    def differences(self) -> dict[str, tuple[Any, Any]]:
-        """What else differs between the two, as `noise` or `versions.numpy`, with the values of both."""
-        first, second = (
-            _agreed([_circumstances(record) for record in records]) for records in zip(*self.pairs, strict=True)
-        )
-        return _unequal(first, second)
+        changed = [pair for pair in self.pairs if pair[0].success != pair[1].success]
+        return sorted(changed, key=lambda pair: not pair[0].success)
 
 
 def compare(first: Iterable[Record], second: Iterable[Record]) -> Comparison:
@@ -104,10 +61,11 @@ def compare(first: Iterable[Record], second: Iterable[Record]) -> Comparison:
     tasks = sorted({task for task, *_ in [*one, *other]})
     if len(tasks) > 1:
         raise BadInput(f"these are results of different tasks: {', '.join(tasks)}; compare results of the same task")
-    pairs = [Pair(record, other[key]) for key, record in one.items() if key in other]
+    pairs = [(record, other[key]) for key, record in one.items() if key in other]
     if not pairs:
         raise BadInput("the two have no episode in common: use the same --objects and --seed for both")
-    return Comparison(pairs, len(one) - len(pairs), len(other) - len(pairs))
+    differences = _unequal(*(_agreed(map(_circumstances, records)) for records in zip(*pairs, strict=True)))
+    return Comparison(pairs, len(one) - len(pairs), len(other) - len(pairs), differences)
 
 
 def _by_episode(records: Iterable[Record], whose: str) -> dict[tuple[str, int, int, int], Record]:
@@ -123,73 +81,37 @@ def _by_episode(records: Iterable[Record], whose: str) -> dict[tuple[str, int, i
     return found
 
 
-def paired_rates(pairs: Sequence[Pair]) -> PairedRates:
-    """Return what the pairs say together."""
-    episodes = len(pairs)
-    successes = sum(pair.first.success for pair in pairs), sum(pair.second.success for pair in pairs)
-    lost = sum(pair.first.success and not pair.second.success for pair in pairs)
-    gained = sum(pair.second.success and not pair.first.success for pair in pairs)
-    solved = [pair for pair in pairs if pair.first.success and pair.second.success]
-    steps = [pair.second.steps - pair.first.steps for pair in solved]
-    means = (
-        (fmean(pair.first.steps for pair in solved), fmean(pair.second.steps for pair in solved)) if solved else None
-    )
-    return PairedRates(
-        episodes=episodes,
-        successes=successes,
-        intervals=(wilson_interval(successes[0], episodes), wilson_interval(successes[1], episodes)),
-        gained=gained,
-        lost=lost,
-        difference=(gained - lost) / episodes,
-        difference_interval=difference_interval(gained, lost, episodes),
-        p_value=mcnemar(gained, lost),
-        both=len(solved),
-        mean_steps=means,
-        steps_difference=fmean(steps) if steps else None,
-        steps_interval=mean_interval(steps),
-    )
+def paired_rates(pairs: Sequence[Pair]) -> dict[str, Any]:
+    """Return how often each of two succeeds in the same episodes, and how many steps each needs where both do.
 
-
-# Statistics of pairs
-
-
-def difference_interval(gained: int, lost: int, pairs: int) -> Interval:
-    """Return Tango's 95% score interval for the difference of two success rates, the second less the first.
-
-    `gained` pairs have a success in the second alone, `lost` ones in the first alone. It is right near 0 and 1, and
-    where nothing differs, too (Statistics in Medicine 17, 1998, 891–908).
+    Intervals of the rates are Wilson's, that of their difference, the second less the first, is Tango's, the p value
+    that of McNemar's exact test, and the interval of the difference of steps Student's. Numbers are rounded.
     """
-    from scipy.optimize import brentq
-
-    def score(difference: float, z: float) -> float:
-        """Return by how many standard errors the pairs are above a supposed difference, less `z`."""
-        linear = -gained - lost + (2 * pairs - gained + lost) * difference
-        constant = -lost * difference * (1 - difference)
-        chance = (math.sqrt(linear * linear - 8 * pairs * constant) - linear) / (4 * pairs)  # of a loss, at most likely
-        variance = pairs * (2 * chance + difference * (1 - difference))
-        return (gained - lost - pairs * difference) / math.sqrt(max(variance, 1e-300)) - z
-
-    observed, edge = (gained - lost) / pairs, 1e-12
-    low = -1.0 if observed == -1 else brentq(score, -1 + edge, observed - edge, (Z,))
-    high = 1.0 if observed == 1 else brentq(score, observed + edge, 1 - edge, (-Z,))
-    return float(low), float(high)
-
-
-def mcnemar(gained: int, lost: int) -> float:
-    """Return the p value of McNemar's exact test, two-sided, that two policies succeed equally often."""
-    from scipy.stats import binomtest
-
-    return float(binomtest(gained, gained + lost).pvalue) if gained + lost else 1.0
+    both = [pair for pair in pairs if pair[0].success and pair[1].success]
+    successes = [sum(pair[side].success for pair in pairs) for side in (0, 1)]
+    lost, gained = (number - len(both) for number in successes)
+    steps = [second.steps - first.steps for first, second in both]
+    rates = {
+        "episodes": len(pairs),
+        "successes": successes,
+        "intervals": [wilson_interval(number, len(pairs)) for number in successes],
+        "gained": gained,  # episodes that only the second solves
+        "lost": lost,
+        "difference": (gained - lost) / len(pairs),
+        "difference_interval": difference_interval(gained, lost, len(pairs)),
+        "p_value": mcnemar(gained, lost),
+        "both": len(both),
+        "mean_steps": [fmean(pair[side].steps for pair in both) for side in (0, 1)] if both else None,
+        "steps_difference": fmean(steps) if steps else None,
+        "steps_interval": mean_interval(steps),
+    }
+    return {name: _rounded(value) for name, value in rates.items()}
 
 
-def mean_interval(values: Sequence[float]) -> Interval | None:
-    """Return Student's 95% interval for a mean, as of the differences of pairs; none for fewer than two values."""
-    from scipy.stats import sem, t
-
-    if len(values) < 2:
-        return None
-    half = float(t.ppf(0.975, len(values) - 1) * sem(values))
-    return fmean(values) - half, fmean(values) + half
+def _rounded(value: Any) -> Any:
+    if isinstance(value, float):
+        return round(value, 4)
+    return [_rounded(part) for part in value] if isinstance(value, list | tuple) else value
 
 
 # What else differs
@@ -204,13 +126,13 @@ def _circumstances(record: Record) -> dict[str, Any]:
     return found
 
 
-def _unequal(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+def _unequal(first: Mapping[str, Any], second: Mapping[str, Any]) -> Differences:
     """Return the names whose values differ, with both; `None` for what is not there."""
     both = {name: (first.get(name), second.get(name)) for name in [*first, *second]}
     return {name: pair for name, pair in both.items() if pair[0] != pair[1]}
 
 
-def _agreed(values: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _agreed(values: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Return for each name the value that all have, or a list where they do not agree."""
     found: dict[str, list[Any]] = {}
     for name, value in (item for each in values for item in each.items()):
@@ -222,18 +144,17 @@ def _agreed(values: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 # In words
 
 
-def table(rows: Mapping[str, PairedRates]) -> list[str]:
+def rate_lines(rows: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """Return lines for a person to read; differences are in percentage points."""
     lines = [f"{'objects':>7}  {'A (95% interval)':>22}  {'B (95% interval)':>22}  {'B − A (95% interval)':>24}"]
     for name, row in rows.items():
-        one, other = (_rate(*part, row.episodes) for part in zip(row.successes, row.intervals, strict=True))
-        difference = signed(100 * row.difference, *(100 * bound for bound in row.difference_interval))
+        one, other = (
+            f"{number}/{row['episodes']} ({100 * low:.1f}–{100 * high:.1f}%)"
+            for number, (low, high) in zip(row["successes"], row["intervals"], strict=True)
+        )
+        difference = signed(100 * row["difference"], *(100 * bound for bound in row["difference_interval"]))
         lines.append(f"{name:>7}  {one:>22}  {other:>22}  {difference:>24}")
     return lines
-
-
-def _rate(successes: int, interval: Interval, episodes: int) -> str:
-    return f"{successes}/{episodes} ({100 * interval[0]:.1f}–{100 * interval[1]:.1f}%)"
 
 
 def signed(value: float, low: float, high: float) -> str:
@@ -241,13 +162,7 @@ def signed(value: float, low: float, high: float) -> str:
     return f"{value:+.1f} ({low:+.1f} to {high:+.1f})"
 
 
-def _rounded(value: Any) -> Any:
-    if isinstance(value, float):
-        return round(value, 4)
-    return [_rounded(part) for part in value] if isinstance(value, tuple) else value
-
-
-def difference_lines(differences: Mapping[str, tuple[Any, Any]]) -> list[str]:
+def difference_lines(differences: Differences) -> list[str]:
     """Return a line for each thing that differs."""
     return [f"{name}: {_shown(first)} → {_shown(second)}" for name, (first, second) in differences.items()]
 
@@ -263,21 +178,15 @@ def _shown(value: Any) -> str:
 
 def find_record(records: Sequence[Record], where: Path, objects: int | None, episode: int | None) -> Record:
     """Return the record of an episode; `BadInput`, which says what there is, where that is not exactly one."""
-    sizes = ", ".join(map(str, sorted({record.objects for record in records})))
     if episode is None:
         failed = [f"{record.episode} of {record.objects} objects" for record in records if not record.success]
         known = f"failed: {', '.join(failed[:10])}{', …' if len(failed) > 10 else ''}" if failed else "all succeeded"
         raise BadInput(f"say which episode of {where} to replay, with --episode N; {known}")
-    if objects is None and "," in sizes:
-        raise BadInput(f"{where} has episodes with {sizes} objects: say which with --objects N")
-    sized = [record for record in records if objects in (None, record.objects)]
-    found = [record for record in sized if record.episode == episode]
-    if not found:
-        numbers = [record.episode for record in sized]
-        there = f"they are {min(numbers)} to {max(numbers)}" if numbers else f"it has {sizes or 'no'} objects"
-        raise BadInput(f"{where} has no episode {episode}{f' with {objects} objects' if objects else ''}; {there}")
-    if len(found) > 1:
-        raise BadInput(f"{where} has {len(found)} such episodes; name the results of one policy and one task")
+    found = [record for record in records if record.episode == episode and objects in (None, record.objects)]
+    if len(found) != 1:
+        sizes = ", ".join(map(str, sorted({record.objects for record in found or records})))
+        which = f"episode {episode}{f' with {objects} objects' if objects else ''}"
+        raise BadInput(f"{where} has {len(found) or 'no'} {which}; it has {sizes or 'no'} objects: --objects N")
     return found[0]
 
 

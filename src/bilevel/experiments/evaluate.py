@@ -6,25 +6,27 @@ alone, so the same evaluation gives the same records for any number of workers, 
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping, Sequence
-from contextlib import closing
-from dataclasses import dataclass, field
+import resource
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from bilevel.experiments.machines import forget_peak, own_peak
 from bilevel.experiments.records import IDENTITY, Record, open_records
 from bilevel.methods.methods import RunnablePolicy, find_policy
 from bilevel.metrics import open_log
 from bilevel.parallel import in_order, parallel
 from bilevel.policies.episode import Episode, count_incidents
+from bilevel.policies.policy import Policy
 from bilevel.policies.recovery import Recovery
 from bilevel.policies.rollout import rollout
 from bilevel.progress import Callback, Progress, silent
 from bilevel.seeds import evaluation_seed
 from bilevel.symbolic.domain import BadInput
-from bilevel.tasks.perception import PERFECT, Perception, read_perception
+from bilevel.tasks.perception import Perception, read_perception
 from bilevel.tasks.registry import find_task, registered_task
 from bilevel.tasks.scene_env import SceneEnv
 from bilevel.tasks.task import Task
@@ -73,33 +75,26 @@ def evaluate(
             recovery=recovery,
             estimation=estimation,
         )
-    evaluation = Evaluation(
-        policy,
-        task or _task_of(policy),
-        tuple(objects),
-        episodes,
-        seed,
-        noise,
-        arguments,
-        keep_incidents,
-        read_perception(perception) if isinstance(perception, str) else perception,
-    )
+    perception = read_perception(perception) if isinstance(perception, str) else perception
+    task = task or _task_of(policy)
+    evaluation = _Evaluation(policy, task, tuple(objects), episodes, seed, noise, arguments, perception, keep_incidents)
     evaluation.check()
     if workers is None and policy.render_mode:
         workers = 1  # pictures take the whole machine
-    about = {"task": evaluation.task.name, "method": policy.method, "policy": policy.policy, "seed": seed}
+    about = {"task": task.name, "method": policy.method, "policy": policy.policy, "seed": seed, "noise": noise}
     path = None if output is None else Path(output)
-    with open_records(path, evaluation.check_records) as file, open_log(log, {**about, "noise": noise}) as note:
-        successes = sum(record.success for record in file.records)
-        begin = len(file.records)
-        callback(Progress("evaluating", begin, evaluation.total))
-        with closing(evaluation.run(workers, begin)) as records:
-            for done, record in enumerate(records, begin + 1):
-                file.add(record)
+    with open_records(path, evaluation.check_records) as (records, add), open_log(log, about) as note:
+        total, begin = len(evaluation.objects) * episodes, len(records)
+        successes = sum(record.success for record in records)
+        callback(Progress("evaluating", begin, total))
+        with closing(parallel(evaluation, range(begin, total), workers)) as results:
+            for record in in_order(results, begin):
+                add(record)
                 successes += record.success
-                note({"success rate": successes / done}, done)
-                callback(Progress("evaluating", done, evaluation.total, {"success rate": successes / done}))
-        return file.records
+                values = {"success rate": successes / len(records)}
+                note(values, len(records))
+                callback(Progress("evaluating", len(records), total, values))
+        return records
 
 
 def _task_of(policy: RunnablePolicy) -> Task:
@@ -113,28 +108,33 @@ def _task_of(policy: RunnablePolicy) -> Task:
     return task
 
 
-@dataclass(frozen=True)
-class Evaluation:
-    """What to evaluate: a policy on a task, in so many episodes for each number of objects."""
+@dataclass
+class _Evaluation:
+    """What to evaluate; called with the number of an episode, it runs that one, and returns the number and the record.
+
+    The environment is kept for the next episode with as many objects; other processes make environments of their own.
+    """
 
     policy: RunnablePolicy
     task: Task
     objects: Sequence[int]
-    episodes: int = 10  # for each number of objects
-    seed: int = 0
-    noise: float = 0.0  # amplitude of the control noise
-    arguments: Mapping[str, Any] = field(default_factory=dict)  # of the environment
-    keep_incidents: bool = False
-    perception: Perception = PERFECT
+    episodes: int  # for each number of objects
+    seed: int
+    noise: float
+    arguments: Mapping[str, Any]
+    perception: Perception
+    keep_incidents: bool
 
-    @property
-    def total(self) -> int:
-        """The number of episodes for all numbers of objects together."""
-        return len(self.objects) * self.episodes
+    def __post_init__(self) -> None:
+        self._made: tuple[int, SceneEnv, Policy] | None = None
 
-    def job(self, number: int) -> tuple[int, int]:
-        """Return the number of objects and that of the episode, in the order of the records."""
-        return self.objects[number // self.episodes], number % self.episodes
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_made": None}
+
+    @cached_property
+    def versions(self) -> dict[str, str]:
+        """The versions of what the records depend on."""
+        return versions(self.task.packages)
 
     def check(self) -> None:
         """Raise `BadInput` for what cannot be evaluated."""
@@ -150,12 +150,9 @@ class Evaluation:
             for key, other in IDENTITY.items():
                 if getattr(record, key) != wanted[key]:
                     raise BadInput(f"{path}: made with {other}; choose another --output")
-            if number >= self.total or (record.objects, record.episode) != self.job(number):
+            objects, episode = divmod(number, self.episodes)
+            if objects >= len(self.objects) or (record.objects, record.episode) != (self.objects[objects], episode):
                 raise BadInput(f"{path}: made with other --objects or --episodes; choose another --output")
-
-    @cached_property
-    def _versions(self) -> dict[str, str]:
-        return versions(self.task.packages)
 
     def identity(self, objects: int, episode: int) -> dict[str, Any]:
         """Return what the record of an episode says of how it was made."""
@@ -168,35 +165,18 @@ class Evaluation:
             "noise": self.noise,
             "arguments": dict(self.arguments),
             "perception": str(self.perception),
-            "versions": self._versions,
+            "versions": self.versions,
         }
 
-    def run(self, workers: int | None = 1, begin: int = 0) -> Generator[Record, None, None]:
-        """Yield the records in their order, from the given number on."""
-        with closing(parallel(_EpisodeRunner(self), range(begin, self.total), workers)) as records:
-            yield from in_order(records, begin)
-
-
-class _EpisodeRunner:
-    """Runs the episodes of an evaluation by their numbers; keeps the environment for those with as many objects."""
-
-    def __init__(self, evaluation: Evaluation) -> None:
-        self._evaluation = evaluation
-        self._made: tuple[int, SceneEnv, Any] | None = None
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _EpisodeRunner, (self._evaluation,)  # other processes make environments of their own
-
     def __call__(self, number: int) -> tuple[int, Record]:
-        evaluation = self._evaluation
-        objects, episode = evaluation.job(number)
-        identity = evaluation.identity(objects, episode)
+        objects, episode = self.objects[number // self.episodes], number % self.episodes
+        identity = self.identity(objects, episode)
         forget_peak()
         found = self._run(objects, identity["seed"])
         record = Record(
             **identity,
-            policy=evaluation.policy.policy,
-            policy_seed=evaluation.policy.seed,
+            policy=self.policy.policy,
+            policy_seed=self.policy.seed,
             objects=objects,
             episode=episode,
             outcome=found.outcome,
@@ -207,25 +187,38 @@ class _EpisodeRunner:
             seconds={name: round(seconds, 4) for name, seconds in found.seconds._asdict().items()},
             peak_mebibytes=own_peak(),
             recovery=count_incidents(found.incidents),
-            incidents=list(found.incidents) if evaluation.keep_incidents else None,
+            incidents=list(found.incidents) if self.keep_incidents else None,
         )
         return number, record
 
     def _run(self, objects: int, seed: int) -> Episode:
-        evaluation, policy = self._evaluation, self._evaluation.policy
-        if policy.make is None:
-            assert policy.measure is not None
-            return policy.measure(evaluation.task, objects, seed)
+        if self.policy.make is None:
+            assert self.policy.measure is not None
+            return self.policy.measure(self.task, objects, seed)
         if self._made is None or self._made[0] != objects:
             if self._made is not None:
                 self._made[1].close()
-            env = SceneEnv(
-                evaluation.task,
-                objects,
-                render_mode=policy.render_mode,
-                perception=evaluation.perception,
-                **evaluation.arguments,
-            )
-            self._made = objects, env, policy.make(env)
+            settings = {"render_mode": self.policy.render_mode, "perception": self.perception, **self.arguments}
+            env = SceneEnv(self.task, objects, **settings)
+            self._made = objects, env, self.policy.make(env)
         _, env, acting = self._made
-        return rollout(env, acting, seed, noise=evaluation.noise)
+        return rollout(env, acting, seed, noise=self.noise)
+
+
+# Memory
+
+
+def forget_peak() -> None:
+    """Measure the memory of this process from here on, where the system can (Linux)."""
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+
+
+def own_peak() -> float:
+    """Return the most memory that this process has held since then, else since it began, in mebibytes."""
+    with suppress(OSError):
+        for line in Path("/proc/self/status").read_text(encoding="utf-8").splitlines():
+            if line.startswith("VmHWM:"):
+                return round(int(line.split()[1]) / 2**10, 1)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return round(peak / (2**20 if sys.platform == "darwin" else 2**10), 1)

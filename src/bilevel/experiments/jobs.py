@@ -33,8 +33,8 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 from filelock import FileLock, Timeout
 
-from bilevel.experiments.evaluate import evaluate
-from bilevel.experiments.machines import forget_peak, machine, own_peak
+from bilevel.experiments.evaluate import evaluate, forget_peak, own_peak
+from bilevel.experiments.machines import machine
 from bilevel.experiments.records import Record
 from bilevel.experiments.rows import (
     OURS,

@@ -8,10 +8,11 @@ record, has two lines there, and the last one counts.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
@@ -22,6 +23,8 @@ from bilevel.policies.changes import ChangeCounts
 from bilevel.policies.episode import Incident
 from bilevel.symbolic.domain import BadInput
 from bilevel.tasks.scene_env import SUCCESS
+
+Line = TypeVar("Line")
 
 BEGINNING = b'{"task": "'  # of every line of records
 TIMING_BEGINNING = b'{"objects":'  # of every line of timings
@@ -101,10 +104,7 @@ def timing_line(record: Record) -> bytes:
     return msgspec.json.encode(timing) + b"\n"
 
 
-AnyPath = TypeVar("AnyPath", bound=PurePath)
-
-
-def timings_path(records: AnyPath) -> AnyPath:
+def timings_path(records: Path) -> Path:
     """Return where the timings of a file of records are."""
     return records.with_name(f"{records.stem}.timings{records.suffix}")
 
@@ -114,34 +114,28 @@ def timings_path(records: AnyPath) -> AnyPath:
 
 def read_records(path: Path) -> list[Record]:
     """Read a file of records, with the timings beside it if there are any."""
-    return _parse(path, read_bytes(path))
+    timings = timings_path(path)
+    return _parse(path, read_bytes(path), _whole_lines(read_bytes(timings)) if timings.exists() else b"")
 
 
-def _parse(path: Path, data: bytes) -> list[Record]:
-    timings = _read_timings(timings_path(path))
-    records = [
-        decode(line, Record, f"{path}, line {number}: not the record of an episode")
+def _parse(path: Path, records: bytes, timings: bytes) -> list[Record]:
+    """Return the records of some lines with their timings; files of earlier versions have these in the line itself."""
+    timed = {
+        (timing.objects, timing.episode): timing
+        for timing in _decode_lines(timings, Timing, timings_path(path), "timing")
+    }
+    found = []
+    for record in _decode_lines(records, Record, path, "record"):
+        timing = timed.get((record.objects, record.episode), record)
+        found.append(replace(record, seconds=timing.seconds, peak_mebibytes=timing.peak_mebibytes))
+    return found
+
+
+def _decode_lines(data: bytes, kind: type[Line], path: Path, noun: str) -> list[Line]:
+    return [
+        decode(line, kind, f"{path}, line {number}: not the {noun} of an episode")
         for number, line in enumerate(data.splitlines(), 1)
     ]
-    return [_with_timing(record, timings.get((record.objects, record.episode))) for record in records]
-
-
-def _read_timings(path: Path) -> dict[tuple[int, int], Timing]:
-    if not path.exists():
-        return {}
-    lines = _whole_lines(read_bytes(path)).splitlines()
-    timings = [
-        decode(line, Timing, f"{path}, line {number}: not the timing of an episode")
-        for number, line in enumerate(lines, 1)
-    ]
-    return {(timing.objects, timing.episode): timing for timing in timings}
-
-
-def _with_timing(record: Record, timing: Timing | None) -> Record:
-    """Return a record with its timing; files of earlier versions have it in the line itself."""
-    if timing is None:
-        return record
-    return replace(record, seconds=timing.seconds, peak_mebibytes=timing.peak_mebibytes)
 
 
 def _whole_lines(data: bytes) -> bytes:
@@ -152,44 +146,41 @@ def _whole_lines(data: bytes) -> bytes:
 # Writing
 
 
-class RecordFile:
-    """A file of records, if there is one, that an evaluation adds to; `records` are all that there are."""
-
-    def __init__(self, path: Path | None, records: list[Record]) -> None:
-        self.records, self._path = records, path
-
-    def add(self, record: Record) -> None:
-        """Add a record, after its timing."""
-        if self._path:
-            for path, line in ((timings_path(self._path), timing_line(record)), (self._path, record.line().encode())):
-                with open(path, "ab") as file:
-                    file.write(line)
-        self.records.append(record)
-
-
 @contextmanager
-def open_records(path: Path | None, check: Callable[[Path, Sequence[Record]], None]) -> Iterator[RecordFile]:
-    """Begin a file of records, or take one up if `check` accepts its records; other processes are kept out."""
+def open_records(
+    path: Path | None, check: Callable[[Path, Sequence[Record]], None]
+) -> Iterator[tuple[list[Record], Callable[[Record], None]]]:
+    """Begin a file of records, or take one up if `check` accepts its records; other processes are kept out.
+
+    Give the records that there are, and a function that adds one to them and to the file.
+    """
     from filelock import FileLock, Timeout
 
     if path is None:
-        yield RecordFile(None, [])
+        unkept: list[Record] = []
+        yield unkept, unkept.append
         return
-
     if path.exists() and not path.is_file():
         raise BadInput(f"{path}: is no plain file, so an evaluation cannot be taken up there; choose another --output")
     require_writable(path)
-    lock = path.with_name(f".{path.name}.lock")
+    lock, timings = path.with_name(f".{path.name}.lock"), timings_path(path)
     try:
         with FileLock(lock, timeout=0):
             try:
-                kept = _read_whole_lines(path, BEGINNING)
-                records = _parse(path, kept)
+                kept, timed = _read_to_add(path, BEGINNING), _read_to_add(timings, TIMING_BEGINNING)
+                records = _parse(path, kept, timed)
                 check(path, records)
-                timings = _read_whole_lines(timings_path(path), TIMING_BEGINNING)
-                _cut(path, len(kept))
-                _cut(timings_path(path), len(timings) if records else 0)
-                yield RecordFile(path, records)
+                for file, length in ((path, len(kept)), (timings, len(timed) if records else 0)):
+                    if file.exists():
+                        os.truncate(file, length)
+
+                def add(record: Record) -> None:
+                    for file, line in ((timings, timing_line(record)), (path, record.line().encode())):
+                        with open(file, "ab") as opened:
+                            opened.write(line)
+                    records.append(record)
+
+                yield records, add
             finally:
                 lock.unlink(missing_ok=True)
     except Timeout:
@@ -198,7 +189,7 @@ def open_records(path: Path | None, check: Callable[[Path, Sequence[Record]], No
         ) from None
 
 
-def _read_whole_lines(path: Path, beginning: bytes) -> bytes:
+def _read_to_add(path: Path, beginning: bytes) -> bytes:
     """Return the lines of a file but for a torn last one; `BadInput` where that is not the beginning of a line."""
     data = read_bytes(path) if path.exists() else b""
     kept = _whole_lines(data)
@@ -206,9 +197,3 @@ def _read_whole_lines(path: Path, beginning: bytes) -> bytes:
     if torn[: len(beginning)] != beginning[: len(torn)]:
         raise BadInput(f"{path}: holds something else than records; choose another --output")
     return kept
-
-
-def _cut(path: Path, length: int) -> None:
-    if path.exists() and path.stat().st_size > length:
-        with open(path, "r+b") as file:
-            file.truncate(length)
