@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from bilevel.demonstrations.collect import collect
-from bilevel.learning.learn import learn
-from bilevel.learning.networks import LearningConfig
+from bilevel.learning.learn import LearningConfig, learn
 from bilevel.lowlevel.training import TrainingConfig
 from bilevel.tabletop import TASKS
 

@@ -16,7 +16,7 @@ import bilevel
 import undecided_task
 from bilevel.demonstrations.dataset import Demonstrations
 from bilevel.domain_learning.learn import hold_out
-from bilevel.learning.networks import PRESETS
+from bilevel.learning.learn import PRESETS
 from bilevel.policies.folder import read_policy
 from bilevel.symbolic.domain import Action, Domain
 from bilevel.symbolic.pddl import read_domain, write_domain

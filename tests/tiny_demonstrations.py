@@ -11,8 +11,7 @@ import torch
 from bilevel.demonstrations.collect import collect
 from bilevel.demonstrations.dataset import Demonstrations
 from bilevel.learning.dagger import DaggerConfig
-from bilevel.learning.learn import LabelledData, label_demonstrations
-from bilevel.learning.networks import LearningConfig
+from bilevel.learning.learn import LabelledData, LearningConfig, label_demonstrations
 from bilevel.lowlevel.encoding import Samples
 from bilevel.lowlevel.training import TrainingConfig
 from bilevel.tasks.task import Task

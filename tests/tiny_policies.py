@@ -13,8 +13,7 @@ from unittest.mock import patch
 import numpy as np
 
 from bilevel.demonstrations.collect import collect
-from bilevel.learning.learn import learn
-from bilevel.learning.networks import LearningConfig
+from bilevel.learning.learn import LearningConfig, learn
 from bilevel.lowlevel.encoding import encoding_of
 from bilevel.lowlevel.numpy_network import weight_shapes
 from bilevel.lowlevel.training import TrainingConfig

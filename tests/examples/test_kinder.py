@@ -12,7 +12,7 @@ import pytest
 
 import bilevel
 from bilevel.learning.dagger import DaggerConfig
-from bilevel.learning.networks import LearningConfig
+from bilevel.learning.learn import LearningConfig
 from bilevel.lowlevel.training import TrainingConfig
 from bilevel.policies.policy import expert_policy
 from bilevel.policies.rollout import rollout

@@ -9,7 +9,7 @@ import pytest
 
 import bilevel
 from bilevel.learning.dagger import DaggerConfig
-from bilevel.learning.networks import LearningConfig
+from bilevel.learning.learn import LearningConfig
 from bilevel.lowlevel.training import TrainingConfig
 
 pytest.importorskip("ogbench", reason="the example needs the package ogbench")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import bilevel
-from bilevel.learning.networks import LearningConfig
+from bilevel.learning.learn import LearningConfig
 from bilevel.lowlevel.training import TrainingConfig
 from bilevel.methods.methods import find_policy
 from bilevel.policies.policy import expert_policy

@@ -8,7 +8,7 @@ import pytest
 
 import bilevel
 from bilevel.learning.dagger import DaggerConfig
-from bilevel.learning.networks import LearningConfig
+from bilevel.learning.learn import LearningConfig
 from bilevel.lowlevel.training import TrainingConfig
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -10,7 +10,7 @@ import pytest
 
 import bilevel
 from bilevel.learning.dagger import DaggerConfig
-from bilevel.learning.networks import LearningConfig
+from bilevel.learning.learn import LearningConfig
 from bilevel.lowlevel.training import TrainingConfig
 
 FILE = Path(__file__).parents[2] / "examples" / "robosuite_bins" / "pick_place.py"

@@ -17,7 +17,6 @@ from bilevel.learning.dagger import (
     DaggerConfig,
     DaggerEpisode,
     DaggerRollouts,
-    Decider,
     RandomPrefixPolicy,
     random_action,
 )
@@ -64,17 +63,19 @@ def agent_for(
     make_low: Callable[[], LowLevelPolicy] = Slow,
     domain: Domain = TINY.domain,
     translation: Translation | None = None,
+    random_actions: int = 0,
 ) -> tuple[SceneEnv, BilevelAgent]:
     env = SceneEnv(task, 2)
-    return env, BilevelAgent(domain, rules, False, make_low, translation, env)
+    rng = np.random.default_rng(0)
+    return env, BilevelAgent(domain, rules, False, make_low, translation, env, random_actions, rng)
 
 
 # Who decides, and who moves the agent
 
 
-def deciders(env: SceneEnv, agent: BilevelAgent, seed: int = 0) -> tuple[str, dict[str, set[Decider]]]:
+def deciders(env: SceneEnv, agent: BilevelAgent, seed: int = 0) -> tuple[str, dict[str, set[str]]]:
     """How an episode ends, and who decided for the actions of each schema."""
-    found: dict[str, set[Decider]] = {}
+    found: dict[str, set[str]] = {}
 
     def note(transition: Transition) -> None:
         assert agent.action is not None
@@ -86,7 +87,7 @@ def deciders(env: SceneEnv, agent: BilevelAgent, seed: int = 0) -> tuple[str, di
 @pytest.mark.parametrize("expert", [TINY.expert, Expert(control=control)], ids=["the expert", "the planner"])
 def test_where_no_rule_applies_the_teacher_decides_until_one_does(expert: Expert) -> None:
     env, agent = agent_for(replace(TINY, expert=expert), PUT)
-    assert deciders(env, agent) == (SUCCESS, {"pick": {Decider.TEACHER}, "put": {Decider.RULES}})
+    assert deciders(env, agent) == (SUCCESS, {"pick": {"teacher"}, "put": {"rules"}})
     gaps = agent.gaps(env.scene)
     assert {step.action.action.name for trace in gaps.traces for step in trace.steps} == {"pick", "put"}
     assert all(Atom("free") in problem.state for problem in gaps.problems)
@@ -94,7 +95,7 @@ def test_where_no_rule_applies_the_teacher_decides_until_one_does(expert: Expert
 
 def test_where_rules_apply_nobody_is_asked_and_the_network_moves_the_agent() -> None:
     env, agent = agent_for()
-    assert deciders(env, agent) == (SUCCESS, {"pick": {Decider.RULES}, "put": {Decider.RULES}})
+    assert deciders(env, agent) == (SUCCESS, {"pick": {"rules"}, "put": {"rules"}})
     assert agent.gaps(env.scene).problems == ()
     env, agent = agent_for(make_low=Motionless)
     agent.reset(env.reset(0))
@@ -129,19 +130,15 @@ def test_a_learned_domains_actions_are_asked_for_in_the_experts_words(known: boo
 
     domain, translation = replace(TINY.domain, schemas=schemas), Translation(forms if known else {})
     env, agent = agent_for(rules=(), make_low=Calling, domain=domain, translation=translation)
-    assert deciders(env, agent) == (SUCCESS, {name: {Decider.TEACHER} for name in usual})
+    assert deciders(env, agent) == (SUCCESS, {name: {"teacher"} for name in usual})
     assert agent.action is not None
     shown_control = agent.expert_control(env.scene)
     wanted = control(env.scene, agent.action._replace(name=usual[agent.action.name]))
     assert (shown_control is not None and np.array_equal(shown_control, wanted)) is known
 
 
-def test_an_episode_with_a_random_prefix_begins_with_random_actions_and_only_that_one() -> None:
-    env, agent = agent_for()
-    agent.set_random_prefix(2, np.random.default_rng(0))
-    assert deciders(env, agent)[1]["pick"] >= {Decider.CHANCE}
-    agent.set_random_prefix(0, np.random.default_rng(0))
-    assert Decider.CHANCE not in {who for found in deciders(env, agent)[1].values() for who in found}
+def test_an_episode_may_begin_with_random_actions() -> None:
+    assert deciders(*agent_for(random_actions=2))[1]["pick"] >= {"chance"}
 
 
 def test_random_actions_can_be_done_change_something_and_are_of_every_schema_alike() -> None:
@@ -166,8 +163,7 @@ def test_random_actions_can_be_done_change_something_and_are_of_every_schema_ali
 @pytest.mark.parametrize("prefix", [0, 3])
 def test_a_rival_acts_after_the_random_actions_that_the_expert_carries_out(prefix: int) -> None:
     env = SceneEnv(TINY, 2)
-    agent, actions = RandomPrefixPolicy(expert_policy, env), []
-    agent.set_random_prefix(prefix, np.random.default_rng(1))
+    agent, actions = RandomPrefixPolicy(expert_policy, env, prefix, np.random.default_rng(1)), []
     ended = rollout(env, agent, 0, callback=lambda transition: actions.append(agent.action))
     assert ended.outcome == SUCCESS
     assert len({action for action in actions if action is not None}) == prefix

@@ -18,8 +18,7 @@ from bilevel.demonstrations.demonstration import Demonstration
 from bilevel.demonstrations.traces import explain, label
 from bilevel.experiments.evaluate import evaluate
 from bilevel.files import folder_lock
-from bilevel.learning.learn import learn
-from bilevel.learning.networks import LearningConfig
+from bilevel.learning.learn import LearningConfig, learn
 from bilevel.lowlevel.encoding import Encoding
 from bilevel.lowlevel.network import LowLevelNetwork
 from bilevel.lowlevel.training import TrainingConfig

@@ -14,8 +14,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from bilevel.demonstrations.traces import label
-from bilevel.learning.learn import learn
-from bilevel.learning.networks import LearningConfig
+from bilevel.learning.learn import LearningConfig, learn
 from bilevel.lowlevel.training import TrainingConfig, split
 from bilevel.methods.end_to_end import ENCODINGS, GraphSamples, encode_graphs
 from bilevel.methods.methods import find_policy, load_policy, read_learned

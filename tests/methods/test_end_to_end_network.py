@@ -22,8 +22,6 @@ from bilevel.methods.end_to_end import (
     EndToEndNetwork,
     EndToEndPolicy,
     GraphSamples,
-    Maximum,
-    MaximumAtTargets,
     encode_graphs,
     matching_hidden,
 )
@@ -206,28 +204,6 @@ def test_end_to_end_networks_are_as_large_as_bisons(method: str, task: Task) -> 
 
 def parameters(network: torch.nn.Module) -> int:
     return sum(parameter.numel() for parameter in network.parameters())
-
-
-@settings(deadline=None, max_examples=50)
-@given(seed=st.integers(0, 2**32 - 1), rows=st.integers(1, 4), targets=st.integers(1, 5))
-def test_gradients_of_maxima_are_those_of_torch(seed: int, rows: int, targets: int) -> None:
-    """Few different numbers, so that many are equal, and share a gradient.
-
-    None is 0: torch shares that with the zeros that it begins with, even where they do not count.
-    """
-    rng = np.random.default_rng(seed)
-    nodes = torch.tensor(rng.integers(3, size=(rows, 2, 3)), dtype=torch.float64, requires_grad=True)
-    messages = torch.tensor(rng.integers(1, 4, size=(6, 2)), dtype=torch.float64, requires_grad=True)
-    to = torch.tensor(rng.integers(targets, size=6))
-    outgoing = torch.tensor(rng.normal(size=(2, 3))), torch.tensor(rng.normal(size=(targets, 2)))
-    nothing = torch.zeros((targets, 2), dtype=torch.float64)
-    ours = Maximum.apply(nodes), MaximumAtTargets.apply(messages, to, targets)  # type: ignore[no-untyped-call]
-    index = to.unsqueeze(1).expand(-1, 2)
-    plain = nodes.amax(dim=0), nothing.scatter_reduce(0, index, messages, "amax", include_self=False)
-    for inputs, mine, torchs, given_ in zip((nodes, messages), ours, plain, outgoing, strict=True):
-        assert torch.equal(mine, torchs)
-        (found,), (expected,) = (torch.autograd.grad(one, inputs, given_) for one in (mine, torchs))
-        torch.testing.assert_close(found, expected)
 
 
 # Mirrored samples: the images of a sample are what encoding the image of its scene gives

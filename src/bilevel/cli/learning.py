@@ -11,7 +11,7 @@ from bilevel.cli.options import argument, command, option, required, shared, wor
 from bilevel.cli.output import answer, count, progress_line, say
 
 if TYPE_CHECKING:
-    from bilevel.learning.networks import LearningConfig
+    from bilevel.learning.learn import LearningConfig
     from bilevel.policies.folder import LearnedPolicy
 
 TRAINING = ("epochs", "updates", "symmetries", "batch", "learning_rate", "device")  # settings of training
@@ -63,8 +63,7 @@ def learn(folder: Path, output: Path, task: str | None, as_json: bool, **options
       bilevel learn build/blocks --output build/policy
     """
     from bilevel.demonstrations.dataset import Demonstrations
-    from bilevel.learning.learn import learn
-    from bilevel.learning.networks import PRESETS
+    from bilevel.learning.learn import PRESETS, learn
     from bilevel.tasks.registry import find_task
 
     began = time.perf_counter()

@@ -362,7 +362,7 @@ def learn_policy(folder: Path, settings: Settings, network: Network) -> None:
 
 def learning_config(settings: Settings, row: Row) -> Any:
     """Return how the policy of a row is learned: BISON's and its rivals' at one rate, as many epochs and rollouts."""
-    from bilevel.learning.networks import PRESETS
+    from bilevel.learning.learn import PRESETS
 
     config, change = PRESETS[row.preset or OURS], msgspec.structs.replace
     for name, value in row.config.items():

@@ -15,7 +15,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from enum import Enum
 from typing import Any
 
 import msgspec
@@ -69,13 +68,13 @@ class DaggerAgent(Policy, ABC):
     def expert_control(self, scene: Scene) -> Control | None:
         """Return what the expert would do in the scene that the policy has just seen, if it knows."""
 
-    @abstractmethod
-    def set_random_prefix(self, actions: int, rng: np.random.Generator) -> None:
-        """Begin the next episode with n random actions."""
-
     def gaps(self, scene: Scene) -> RuleGaps:
         """Return where the rules had nothing to say in the episode that ended with this scene."""
         return RuleGaps()
+
+
+# Makes an agent for an episode that begins with some random actions, drawn by a generator.
+MakeAgent = Callable[[SceneEnv, int, np.random.Generator], DaggerAgent]
 
 
 def random_action(domain: Domain, state: Facts, objects: Mapping[str, str], rng: np.random.Generator) -> Action | None:
@@ -96,12 +95,7 @@ def random_action(domain: Domain, state: Facts, objects: Mapping[str, str], rng:
 # A bilevel policy
 
 
-class Decider(Enum):
-    """Who decided what to do."""
-
-    RULES = "rules"
-    TEACHER = "teacher"
-    CHANCE = "chance"
+RULES, TEACHER, CHANCE = "rules", "teacher", "chance"  # who decided what to do
 
 
 class AskingRules:
@@ -109,16 +103,18 @@ class AskingRules:
 
     failure: tuple[str, str] | None = None
 
-    def __init__(self, rules: RulePolicy, teacher: HighLevelPolicy) -> None:
+    def __init__(
+        self, rules: RulePolicy, teacher: HighLevelPolicy, random_actions: int, rng: np.random.Generator
+    ) -> None:
         self.domain = rules.domain
-        self.decider = Decider.RULES
+        self.decider = RULES
         self.objects: Mapping[str, str] = {}
-        self.random_actions, self.rng = 0, np.random.default_rng(0)
         self._rules, self._teacher = rules, teacher
+        self._random_actions, self._rng = random_actions, rng
 
     def reset(self, state: Facts, goal: Facts, objects: Mapping[str, str]) -> None:
         """Begin an episode with these objects."""
-        self.decider, self.objects = Decider.RULES, dict(objects)
+        self.decider, self.objects = RULES, dict(objects)
         self._rules.reset(state, goal, objects)
 
     def declare(self, objects: Mapping[str, str]) -> None:
@@ -128,24 +124,21 @@ class AskingRules:
 
     def choose(self, state: Facts, goal: Facts) -> Action | None:
         """Return a random action while some are due, then the rules' choice, else the teacher's."""
-        if self.random_actions > 0:
-            self.random_actions -= 1
-            action = random_action(self.domain, state, self.objects, self.rng)
+        if self._random_actions > 0:
+            self._random_actions -= 1
+            action = random_action(self.domain, state, self.objects, self._rng)
             if action is not None:
-                self.decider = Decider.CHANCE
+                self.decider = CHANCE
                 return action
         action = self._rules.choose(state, goal)
-        if action is None and not goal <= state:
-            return self._ask(state, goal)
-        self.decider = Decider.RULES
-        return action
-
-    def _ask(self, state: Facts, goal: Facts) -> Action | None:
-        if self.decider is Decider.TEACHER:
+        if action is not None or goal <= state:
+            self.decider = RULES
+            return action
+        if self.decider == TEACHER:
             self._teacher.declare(self.objects)
         else:
             self._teacher.reset(state, goal, self.objects)
-        self.decider = Decider.TEACHER
+        self.decider = TEACHER
         action = self._teacher.choose(state, goal)
         if action is not None and action.name not in self.domain.schemas:
             known = ", ".join(sorted(self.domain.schemas))
@@ -170,6 +163,8 @@ class BilevelAgent(BilevelPolicy, DaggerAgent):
         make_low: Callable[[], LowLevelPolicy],
         translation: Translation | None,
         env: SceneEnv,
+        random_actions: int,
+        rng: np.random.Generator,
     ) -> None:
         expert = env.expert
         if expert is None or expert.control is None:
@@ -178,24 +173,18 @@ class BilevelAgent(BilevelPolicy, DaggerAgent):
         teacher: HighLevelPolicy | None = self._choosing if translation is None else None
         if teacher is None:
             teacher = PlannedPolicy(domain, bounded_search, replan=True, time_limit=math.inf)
-        super().__init__(env.labels, AskingRules(RulePolicy(rules, domain, commit=commit), teacher), make_low())
+        high = AskingRules(RulePolicy(rules, domain, commit=commit), teacher, random_actions, rng)
+        super().__init__(env.labels, high, make_low())
         self._controlling, self._translation = ControllingExpert(expert.control), translation
         self._decisions: list[Decision] = []
-
-    def reset(self, scene: Scene) -> None:
-        self._decisions = []
-        super().reset(scene)
 
     def act(self, scene: Scene) -> Control | None:
         control = super().act(scene)
         if self.action is None:
             return None
-        decider = self.high.decider
-        asked = decider is Decider.TEACHER
+        asked = self.high.decider == TEACHER
         self._decisions.append(Decision(self.state, self.goal, self.high.objects, self.action, asked))
-        if decider is Decider.RULES:
-            return control
-        shown = self.expert_control(scene)
+        shown = None if self.high.decider == RULES else self.expert_control(scene)
         return control if shown is None else shown
 
     def expert_control(self, scene: Scene) -> Control | None:
@@ -203,18 +192,14 @@ class BilevelAgent(BilevelPolicy, DaggerAgent):
         action = self.action
         assert action is not None
         if self._translation is not None:
-            found = self._translation.expert_action(action, self._expert_choice)
+            choosing = self._choosing
+            found = self._translation.expert_action(
+                action, lambda: choosing.choose(self.state, self.goal) if choosing else None
+            )
             if found is None or any(name not in scene for name in found.arguments):
                 return None
             action = found
         return self._controlling.control(scene, self.state, self.goal, action)
-
-    def _expert_choice(self) -> Action | None:
-        return self._choosing.choose(self.state, self.goal) if self._choosing else None
-
-    def set_random_prefix(self, actions: int, rng: np.random.Generator) -> None:
-        """Begin the next episode with n random actions."""
-        self.high.random_actions, self.high.rng = actions, rng
 
     def gaps(self, scene: Scene) -> RuleGaps:
         """Return where the rules had nothing to say in the episode that ended with this scene."""
@@ -225,24 +210,22 @@ class BilevelAgent(BilevelPolicy, DaggerAgent):
 
 
 class RandomPrefixPolicy(LabellingPolicy, DaggerAgent):
-    """A network that does all, after an expert that carries out a few random actions, if that is wanted.
+    """A network that does all, after an expert that carries out some random actions, where it can.
 
     The expert that it learns from decides by itself what to do: it sees what the network sees, and says what it would
     do next. Some episodes begin with random actions, so that a rival sees as much as BISON does.
     """
 
-    def __init__(self, make_network: Callable[[SceneEnv], Policy], env: SceneEnv) -> None:
+    def __init__(
+        self, make_network: Callable[[SceneEnv], Policy], env: SceneEnv, random_actions: int, rng: np.random.Generator
+    ) -> None:
         super().__init__(env.labels)
         expert, self._domain = env.expert, env.task.domain
         self._expert: ControllingExpert | None = None
         if expert is not None and expert.control is not None and not self._domain.adl:
             self._expert = ControllingExpert(expert.control)
         self._network, self._shown = make_network(env), expert_policy(env)
-        self._random_actions, self._rng = 0, np.random.default_rng(0)
-
-    def set_random_prefix(self, actions: int, rng: np.random.Generator) -> None:
-        """Begin the next episode with n random actions, where the expert can carry them out."""
-        self._random_actions, self._rng = actions if self._expert else 0, rng
+        self._random_actions, self._rng = random_actions if self._expert else 0, rng
 
     def reset(self, scene: Scene) -> None:
         super().reset(scene)
@@ -287,61 +270,48 @@ class DaggerRollouts:
     """Runs the episodes of a round, by their numbers, in an environment that each worker makes once."""
 
     env_factory: Callable[[], SceneEnv]
-    make_agent: Callable[[SceneEnv], DaggerAgent]
+    make_agent: MakeAgent
     encode: Encode
     config: DaggerConfig
     round: int
     seed: int  # of learning
-    _made: tuple[SceneEnv, DaggerAgent] | None = None
+    _env: SceneEnv | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_made": None}
+        return {**vars(self), "_env": None}
 
     def __call__(self, number: int) -> tuple[int, DaggerEpisode]:
-        if self._made is None:
-            env = self.env_factory()
-            self._made = env, self.make_agent(env)
-        (env, agent), config = self._made, self.config
-        seed = dagger_seed(self.seed, self.round, number)
+        env = self._env = self._env or self.env_factory()
+        config, seed = self.config, dagger_seed(self.seed, self.round, number)
         rng = np.random.default_rng([seed, RANDOM_ACTIONS])
-        recorder = DaggerRecorder(agent, config)
-        agent.set_random_prefix(int(rng.integers(config.random_actions + 1)) if number % 3 == 2 else 0, rng)
+        agent = self.make_agent(env, int(rng.integers(config.random_actions + 1)) if number % 3 == 2 else 0, rng)
         noise = Perturbation(amplitude=config.noise) if config.noise and number % 3 else None
         perturb = Perturb(noise, env.controls, env.task.switches, seed) if noise else None
-        episode = rollout(env, agent, seed, perturb=perturb, callback=recorder, stop=recorder.is_over)
-        targets = env.controls.encode(np.array(recorder.controls))
-        samples = self.encode(recorder.scenes, recorder.situations, targets, number)
+        scenes: list[Scene] = []
+        situations: list[Situation] = []
+        controls: list[Control] = []
+        last: Situation | None = None
+        steps = unchanged = 0  # in all, and since the situation last changed
+
+        def note(transition: Transition) -> None:
+            nonlocal last, steps, unchanged
+            situation = agent.state, agent.goal, agent.action
+            unchanged = unchanged + 1 if situation == last else 0
+            last, steps = situation, steps + 1
+            control = agent.expert_control(transition.scene)
+            if control is not None:  # the expert knows what it would have done there
+                scenes.append(transition.scene)
+                situations.append(situation)
+                controls.append(control)
+
+        def is_given_up() -> bool:
+            return unchanged >= config.patience or steps >= config.longest
+
+        episode = rollout(env, agent, seed, perturb=perturb, callback=note, stop=is_given_up)
+        samples = self.encode(scenes, situations, env.controls.encode(np.array(controls)), number)
         return number, DaggerEpisode(samples, agent.gaps(episode.scene), episode.success)
 
     def run(self, workers: int | None) -> Iterator[DaggerEpisode]:
         """Yield what is learned from each episode, in the order of their numbers."""
         with closing(parallel(self, range(self.config.episodes), workers)) as episodes:
             yield from in_order(episodes)
-
-
-class DaggerRecorder:
-    """Notes every step of the agent for which the expert knows what it would have done there."""
-
-    def __init__(self, agent: DaggerAgent, config: DaggerConfig) -> None:
-        self._agent, self._config = agent, config
-        self.scenes: list[Scene] = []
-        self.situations: list[Situation] = []
-        self.controls: list[Control] = []
-        self._last: Situation | None = None
-        self._steps = 0
-        self._unchanged = 0  # steps since the situation last changed
-
-    def __call__(self, transition: Transition) -> None:
-        situation = self._agent.state, self._agent.goal, self._agent.action
-        self._unchanged = self._unchanged + 1 if situation == self._last else 0
-        self._last = situation
-        self._steps += 1
-        control = self._agent.expert_control(transition.scene)
-        if control is not None:
-            self.scenes.append(transition.scene)
-            self.situations.append(situation)
-            self.controls.append(control)
-
-    def is_over(self) -> bool:
-        """Return whether the episode is given up."""
-        return self._unchanged >= self._config.patience or self._steps >= self._config.longest

@@ -9,32 +9,43 @@ policy then acts, and is learned further from what it met. There is a checkpoint
 from __future__ import annotations
 
 import json
+import math
 import shutil
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from importlib.util import find_spec
+from io import BytesIO
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
-import torch
+from safetensors import safe_open
+from safetensors.numpy import save
 
 from bilevel.demonstrations.dataset import Demonstrations
 from bilevel.demonstrations.traces import explain, label
 from bilevel.files import folder_lock, write_atomically
-from bilevel.learning.dagger import BilevelAgent, DaggerAgent, RandomPrefixPolicy
+from bilevel.learning.dagger import (
+    BilevelAgent,
+    DaggerConfig,
+    DaggerEpisode,
+    DaggerRollouts,
+    Encode,
+    MakeAgent,
+    RandomPrefixPolicy,
+)
 from bilevel.learning.learned_domain import LearnedSymbols, learn_symbols
-from bilevel.learning.networks import PRESETS, LearningConfig, LearningRun, Round, TrainedNetwork
-from bilevel.learning.rules import RuleCompletion, seed_problems
-from bilevel.lowlevel.encoding import Encoding, Samples, encode_episode, encoding_of
-from bilevel.lowlevel.network import GraphNetwork, LowLevelNetwork, MakeNetwork, TorchNetwork
+from bilevel.learning.rules import RuleCompletion, RuleGaps, seed_problems
+from bilevel.lowlevel.encoding import Encoding, ImitationSamples, Samples, encode_episode, encoding_of
+from bilevel.lowlevel.network import GraphNetwork, ImitationNetwork, MakeNetwork, TorchNetwork
 from bilevel.lowlevel.numpy_network import NumpyNetwork, Weights
 from bilevel.lowlevel.relevance import irrelevant_arguments, without
-from bilevel.lowlevel.training import Trained, find_device
+from bilevel.lowlevel.training import Epoch, Trained, TrainingConfig, find_device, train
 from bilevel.methods.end_to_end import (
     ENCODINGS,
     KIND,
@@ -43,9 +54,10 @@ from bilevel.methods.end_to_end import (
     GraphSamples,
     encode_graphs,
     matching_hidden,
+    network_with,
 )
 from bilevel.methods.methods import BILEVEL, find_method
-from bilevel.metrics import open_log
+from bilevel.metrics import Log, open_log
 from bilevel.policies.episode import read_problems
 from bilevel.policies.folder import (
     BISON,
@@ -63,10 +75,10 @@ from bilevel.policies.folder import (
 )
 from bilevel.policies.policy import LowLevelPolicy
 from bilevel.progress import Callback, Progress, silent
-from bilevel.rules.learning import PRINTED, learn_rules
+from bilevel.rules.learning import PRINTED, SINGLE_GOAL, learn_rules
 from bilevel.rules.rule import Rule
 from bilevel.rules.traces import Abstraction
-from bilevel.symbolic.domain import BadInput, Facts, Problem
+from bilevel.symbolic.domain import BadInput, Domain, Facts, Problem
 from bilevel.tasks import estimation_fitting
 from bilevel.tasks.controls import BoxControls
 from bilevel.tasks.estimation import Estimation
@@ -78,6 +90,32 @@ from bilevel.versions import versions
 
 CURVES, PICTURE, OPTIONS = "training.jsonl", "training.png", "options.json"
 ENOUGH_FOR_ESTIMATION = 50  # demonstrations; further ones say nothing new about how things move
+
+
+class LearningConfig(msgspec.Struct, frozen=True):
+    """Both levels; as it is here, by the paper's settings."""
+
+    hidden: int = 64  # width of the layers of BISON's network
+    end_to_end_hidden: int | None = None  # that of a network that does all; `None` for as many parameters as BISON's
+    rounds: int = 2  # of messages in the network
+    complete: bool = False  # the rules, for what nobody has shown
+    relevance: bool = False  # leave out arguments that play no part in how an action is done
+    algorithm: str = SINGLE_GOAL  # that rules are learned by, one of `ALGORITHMS`
+    recorded_actions: bool = False  # use them for steps before changes that no action explains, which are else left out
+    training: TrainingConfig = msgspec.field(default_factory=TrainingConfig)
+    dagger: DaggerConfig = msgspec.field(default_factory=DaggerConfig)
+
+
+PRESETS: Mapping[str, LearningConfig] = {
+    "paper": LearningConfig(),
+    "best": LearningConfig(
+        complete=True,
+        relevance=True,
+        recorded_actions=True,
+        training=TrainingConfig(epochs=8, updates=5000, symmetries=True, hold_out_from=10),
+        dagger=DaggerConfig(rounds=2),
+    ),
+}
 
 
 def learn(
@@ -116,8 +154,10 @@ def learn(
         raise BadInput(f"the method '{method}' is not learned: `bilevel evaluate --method {method}` runs it as it is")
     _check_config(config, seed, from_episodes)
     task = task or registered_task(demonstrations.task)
-    if not learn_domain:
-        _require_actions(demonstrations)
+    if not (learn_domain or demonstrations.domain.schemas):
+        where = demonstrations.folder or f"the data set of '{demonstrations.task}'"
+        remedy = "learn them as well, with --learn-domain, or first: bilevel domain learn"
+        raise BadInput(f"{where}: its domain '{demonstrations.domain.name}' has no actions; {remedy}")
     options = {"method": method, "preset": preset, "seed": seed, "learn_domain": learn_domain}
     about = {"task": demonstrations.task, **options, **msgspec.to_builtins(config)}
     with open_log(log, about) as note, _output_folder(output, about) as unfinished:
@@ -129,11 +169,8 @@ def learn(
         run = LearningRun(
             demonstrations, task, method, preset, config, seed, workers, learned, why_not, unfinished, callback, note
         )
-        if training == BILEVEL:
-            policy, trained = _learn_bilevel(run, network, problems)
-        else:
-            policy, trained = _learn_end_to_end(run)
-        _write_curve(output, trained, config.dagger.episodes)
+        policy, rounds = _learn_bilevel(run, network, problems) if training == BILEVEL else _learn_end_to_end(run)
+        _write_curve(output, rounds, config.dagger.episodes)
         policy.write(output)
         shutil.rmtree(unfinished)
     return policy
@@ -153,12 +190,184 @@ def _check_config(config: LearningConfig, seed: int, from_episodes: Sequence[Pat
     find_device(config.training.device)
 
 
-def _require_actions(demonstrations: Demonstrations) -> None:
-    """`BadInput` for a domain of which no actions are known."""
-    if not demonstrations.domain.schemas:
-        where = demonstrations.folder or f"the data set of '{demonstrations.task}'"
-        remedy = "learn them as well, with --learn-domain, or first: bilevel domain learn"
-        raise BadInput(f"{where}: its domain '{demonstrations.domain.name}' has no actions; {remedy}")
+def why_no_dagger(
+    demonstrations: Demonstrations, task: Task | None, is_bilevel: bool, learned: LearnedSymbols | None
+) -> str | None:
+    """Return why there can be no DAgger; `None` where there is an expert to ask: for an action's control, or any."""
+    if task is None:
+        return f"the task '{demonstrations.task}' is not registered here (see --task)"
+    if is_bilevel and demonstrations.domain.adl:
+        return "its domain is in ADL, which has no rules that could act"
+    expert = task.expert
+    if expert is not None and not isinstance(expert, Expert):
+        with closing(SceneEnv(task, demonstrations.objects, **demonstrations.env_arguments)) as env:
+            expert = env.expert
+    if expert is None:
+        return f"the task '{task.name}' has no expert"
+    if expert.control is None if is_bilevel else not expert.can_show:
+        return f"the expert of the task '{task.name}' cannot be asked for controls"
+    if is_bilevel and learned and not learned.translation.forms:
+        return "nobody recorded what the expert calls its actions, so it cannot be asked about learned ones"
+    return None
+
+
+@contextmanager
+def _output_folder(output: Path, options: Mapping[str, Any]) -> Iterator[Path]:
+    """Lock the folder of a policy, new or unfinished, and give the folder in it for checkpoints.
+
+    `BadInput` where there is something else, or what is unfinished was begun with other options.
+    """
+    unfinished = output / UNFINISHED
+    path = unfinished / OPTIONS
+    if not path.exists():
+        if (output / POLICY).exists():
+            raise BadInput(f"{output}: already holds a policy; choose another --output or remove it")
+        if output.exists() and (not output.is_dir() or any(file.name != UNFINISHED for file in output.iterdir())):
+            raise BadInput(f"{output}: there is something else; choose a new folder as --output")
+    with folder_lock(unfinished, "learning"):
+        if any(unfinished.glob("*.safetensors")):
+            before = json.loads(path.read_text(encoding="utf-8"))
+            for name, value in options.items():
+                if before.get(name) != value:
+                    raise BadInput(
+                        f"{output}: learning was begun here with {name} {before.get(name)} instead of {value}; "
+                        "give the same options again, remove the folder, or choose another --output"
+                    )
+        write_atomically(path, json.dumps(options) + "\n")
+        yield unfinished
+
+
+# Training, and rounds of DAgger: the same for policies of all kinds
+
+
+@dataclass(frozen=True)
+class Round:
+    """A round of DAgger, or the training before the first: what was met, and the network trained on that, too."""
+
+    network: Trained
+    trained_on: int  # samples
+    samples: ImitationSamples | None = None  # of its episodes
+    gaps: RuleGaps = field(default_factory=RuleGaps)
+    successes: int = 0  # of its episodes, perturbed as they were
+
+
+@dataclass(frozen=True)
+class LearningRun:
+    """One run of `learn`: what it learns from and how, and whom it tells; there is a checkpoint for each round."""
+
+    demonstrations: Demonstrations
+    task: Task | None
+    method: str
+    preset: str
+    config: LearningConfig
+    seed: int
+    workers: int | None
+    learned: LearnedSymbols | None  # where the domain of the demonstrations was learned from them
+    why_no_dagger: str | None  # where it is wanted
+    folder: Path  # of checkpoints
+    callback: Callback
+    note: Log
+
+    @property
+    def remarks(self) -> list[str]:
+        """What somebody should know who expected DAgger."""
+        if self.why_no_dagger:
+            return [f"{self.why_no_dagger}: learned without DAgger"]
+        asked_as = self.learned.summary["asked_as"] if self.learned and self.config.dagger.rounds else {}
+        unknown = ", ".join(name for name, known in asked_as.items() if not known)
+        return [f"the expert cannot be asked about {unknown}: it was never seen to do it"] if unknown else []
+
+    def train(
+        self,
+        samples: ImitationSamples,
+        make_network: Callable[[], ImitationNetwork],
+        make_agent: Callable[[Sequence[Round]], MakeAgent],
+        encode: Encode,
+    ) -> list[Round]:
+        """Train on the demonstrations, then let the policy act in rounds of DAgger and train on what it met, too."""
+        dagger = self.config.dagger
+        rounds: list[Round] = []
+        for number in range(1 if self.why_no_dagger or not dagger.episodes else 1 + dagger.rounds):
+            path = self.folder / f"round-{number}.safetensors"
+            done = _read_round(path, type(samples))
+            if done is None:
+                met = self._act(number, make_agent(rounds), encode) if number else []
+                more = type(samples).concatenate([episode.samples for episode in met]) if met else None
+                everything = samples.followed_by([more]) if more else samples
+                initial = rounds[-1].network.weights if number else None
+                network = self._train_round(everything, make_network, number, initial)
+                gaps, successes = sum((each.gaps for each in met), RuleGaps()), sum(each.success for each in met)
+                done = Round(network, len(everything), more, gaps, successes)
+                _write_round(path, done)
+            if done.samples:
+                samples = samples.followed_by([done.samples])
+            rounds.append(done)
+        return rounds
+
+    def _act(self, number: int, make_agent: MakeAgent, encode: Encode) -> list[DaggerEpisode]:
+        """Run the episodes of a round of DAgger."""
+        assert self.task is not None
+        data, dagger = self.demonstrations, self.config.dagger
+        episodes: list[DaggerEpisode] = []
+        env_factory = partial(SceneEnv, self.task, data.objects, **data.env_arguments)
+        for episode in DaggerRollouts(env_factory, make_agent, encode, dagger, number, self.seed).run(self.workers):
+            episodes.append(episode)
+            self.callback(Progress(f"DAgger, round {number}", len(episodes), dagger.episodes))
+        share = sum(episode.success for episode in episodes) / dagger.episodes
+        self.note({"DAgger/success rate": share, "DAgger/round": number}, self._epochs_before(number))
+        return episodes
+
+    def _train_round(
+        self,
+        samples: ImitationSamples,
+        make_network: Callable[[], ImitationNetwork],
+        number: int,
+        initial: Weights | None,
+    ) -> Trained:
+        """Train on the demonstrations, or further after a round of DAgger."""
+        config, before, began = self.config.training, self._epochs_before(number), time.perf_counter()
+        if number:
+            epochs = self.config.dagger.epochs
+            config = msgspec.structs.replace(config, epochs=epochs, updates=config.updates * epochs // config.epochs)
+
+        def callback(epoch: Epoch) -> None:
+            values = {"loss/training": epoch.training_loss, "loss/validation": epoch.validation_loss}
+            values |= {"learning rate": epoch.learning_rate, "seconds": time.perf_counter() - began}
+            stage = f"training, round {number}" if number else "training"
+            self.callback(Progress(stage, epoch.number, config.epochs, values))
+            self.note(values, before + epoch.number)
+
+        return train(samples, make_network, self.seed, config, initial, callback)
+
+    def _epochs_before(self, number: int) -> int:
+        """Return how many epochs are trained before those of a round."""
+        return self.config.training.epochs + (number - 1) * self.config.dagger.epochs if number else 0
+
+
+def _write_round(path: Path, done: Round) -> None:
+    """Write a checkpoint: the arrays of a round, and what else there is of it as their metadata."""
+    if not math.isfinite(done.network.validation_loss):
+        raise BadInput("training diverged: its loss is not finite; try another --seed or a lower learning rate")
+    arrays = {f"weights {name}": array for name, array in done.network.weights.items()}
+    if done.samples:
+        arrays |= {f"samples {part.name}": getattr(done.samples, part.name) for part in fields(done.samples)}
+    rest = replace(done, network=replace(done.network, weights={}), samples=None)
+    contiguous = {name: np.array(array, order="C") for name, array in arrays.items()}
+    write_atomically(path, save(contiguous, {"round": msgspec.json.encode(rest).decode()}))
+
+
+def _read_round(path: Path, kind: type[ImitationSamples]) -> Round | None:
+    """Return a round that was done; `None` where it was not."""
+    if not path.exists():
+        return None
+    with safe_open(path, "numpy") as file:
+        rest = msgspec.json.decode(file.metadata()["round"], type=Round)
+        arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dictionary)
+    weights, parts = (
+        {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+        for prefix in ("weights ", "samples ")
+    )
+    return replace(rest, network=replace(rest.network, weights=weights), samples=kind(**parts) if parts else None)
 
 
 # Bilevel policies
@@ -208,51 +417,45 @@ def label_demonstrations(
         for action, steps in groupby(abstraction.actions):
             if action is not None:
                 longest[action.name] = max(longest.get(action.name, 0), len(list(steps)))
-    return LabelledData(
-        rules=rules,
-        encoding=encoding,
-        samples=Samples.concatenate(parts),
-        seeds=seed_problems(domain, beginnings),
-        longest=dict(sorted(longest.items())),
-        summary={
-            "traces": len(traces),
-            "exogenous": sum(abstraction.exogenous for abstraction in abstractions),
-            "ambiguous": sum(abstraction.ambiguous for abstraction in abstractions),
-            "irrelevant": {},
-        },
-    )
+    summary = {
+        "traces": len(traces),
+        "exogenous": sum(abstraction.exogenous for abstraction in abstractions),
+        "ambiguous": sum(abstraction.ambiguous for abstraction in abstractions),
+        "irrelevant": {},
+    }
+    seeds, samples = seed_problems(domain, beginnings), Samples.concatenate(parts)
+    data = LabelledData(rules, encoding, samples, seeds, dict(sorted(longest.items())), summary)
+    return _without_irrelevant(data, domain) if config.relevance else data
 
 
-def _without_irrelevant(demonstrations: Demonstrations, data: LabelledData) -> tuple[Demonstrations, LabelledData]:
+def _without_irrelevant(data: LabelledData, domain: Domain) -> LabelledData:
     """Leave arguments out that play no part in how their actions are done, as far as the samples show."""
-    spec, domain = demonstrations.spec, demonstrations.domain
-    more = irrelevant_arguments(data.samples, data.encoding)
+    spec, more = data.encoding.spec, irrelevant_arguments(data.samples, data.encoding)
     irrelevant = {
         name: tuple(domain.schemas[name].parameters[number].name for number in sorted(numbers))
         for name, numbers in more.items()
     }
     untold = {name: (*spec.untold.get(name, ()), *irrelevant.get(name, ())) for name in {**spec.untold, **irrelevant}}
-    spec = replace(spec, untold=untold)
-    samples, encoding = without(data.samples, data.encoding, more), encoding_of(domain, spec)
-    summary = {**data.summary, "irrelevant": irrelevant}
-    return demonstrations.with_spec(spec), replace(data, encoding=encoding, samples=samples, summary=summary)
+    return replace(
+        data,
+        encoding=encoding_of(domain, replace(spec, untold=untold)),
+        samples=without(data.samples, data.encoding, more),
+        summary={**data.summary, "irrelevant": irrelevant},
+    )
 
 
 def _learn_bilevel(
     run: LearningRun, network: MakeNetwork | LearnedPolicy | None, problems: Sequence[Problem]
-) -> tuple[LearnedNetwork, TrainedNetwork]:
+) -> tuple[LearnedNetwork, list[Round]]:
     config, learned, domain = run.config, run.learned, run.demonstrations.domain
     data = label_demonstrations(run.demonstrations, run.task, config, run.callback)
-    if config.relevance:
-        demonstrations, data = _without_irrelevant(run.demonstrations, data)
-        run = replace(run, demonstrations=demonstrations)
-    controls, encoding = run.demonstrations.controls, data.encoding
+    encoding, controls, still = data.encoding, run.demonstrations.controls, _still_control(run)
+    run = replace(run, demonstrations=run.demonstrations.with_spec(encoding.spec))
     kept = network if isinstance(network, LearnedPolicy) else None
     make = partial(GraphNetwork, hidden=config.hidden, rounds=config.rounds)
     make_network = partial(network if network and not isinstance(network, LearnedPolicy) else make, encoding, controls)
-    made = make_network()
-    is_own = type(made) is GraphNetwork
-    shape = NetworkShape(GRAPH, config.hidden, config.rounds) if is_own else NetworkShape(type(made).__name__)
+    kind = type(make_network())
+    is_own = kind is GraphNetwork
     completion = RuleCompletion(
         domain,
         data.seeds if config.complete and not domain.adl else (),
@@ -261,36 +464,41 @@ def _learn_bilevel(
     )
     first = completion.complete(data.rules, len(data.rules))
 
-    def make_agent(trained: TrainedNetwork) -> Callable[[SceneEnv], DaggerAgent]:
-        rules = completion.fill(first, trained.gaps)
-        weights = trained.network.weights
-        make_low: Callable[[], LowLevelPolicy] = partial(_in_torch, make_network, weights)
+    def make_agent(rounds: Sequence[Round]) -> MakeAgent:
+        rules, weights = completion.fill(first, gaps_of(rounds)), rounds[-1].network.weights
+        make_low: Callable[[], LowLevelPolicy] = lambda: TorchNetwork(make_network(), weights)  # noqa: E731
         if is_own:
             make_low = partial(NumpyNetwork, encoding, controls, weights, config.rounds)
         translation = learned.translation if learned else None
         return partial(BilevelAgent, domain, rules.rules, rules.commit, make_low, translation)
 
     if kept:
-        trained, shape = _kept_network(kept, encoding, config), kept.card.network
+        rounds, shape = [_kept_network(kept, encoding, config)], kept.card.network
     else:
-        trained = run.train(data.samples, make_network, make_agent, partial(encode_episode, encoding))
-    rules = completion.fill(first, trained.gaps)
+        rounds = run.train(data.samples, make_network, make_agent, partial(encode_episode, encoding))
+        shape = NetworkShape(GRAPH, config.hidden, config.rounds) if is_own else NetworkShape(kind.__name__)
+    rules = completion.fill(first, gaps_of(rounds))
     summary = {**data.summary, "rules_shown": rules.shown, "completion": rules.statement}
     if learned:
         summary["domain"] = learned.summary
     card = msgspec.structs.replace(
-        _card(run, trained, BISON, symbols_of(encoding), shape, summary),
+        _card(run, rounds[-1], BISON, symbols_of(encoding), shape, summary),
         longest=data.longest,
         commit=rules.commit,
         estimation=fit_estimation(run.demonstrations),
         switches=list(run.task.switches) if run.task else None,
-        still=_still_control(run),
+        still=still,
     )
     text = learned.text if learned else ""
-    return LearnedPolicy(card, domain, trained.network.weights, rules.rules, domain_text=text), trained
+    return LearnedPolicy(card, domain, rounds[-1].network.weights, rules.rules, domain_text=text), rounds
 
 
-def _kept_network(policy: LearnedPolicy, encoding: Encoding, config: LearningConfig) -> TrainedNetwork:
+def gaps_of(rounds: Sequence[Round]) -> RuleGaps:
+    """Return the gaps of the rules that all rounds have shown."""
+    return sum((done.gaps for done in rounds), RuleGaps())
+
+
+def _kept_network(policy: LearnedPolicy, encoding: Encoding, config: LearningConfig) -> Round:
     """Return the network of a policy as it was trained; `BadInput` where it does not serve what is learned."""
     if policy.card.encoding != symbols_of(encoding):
         raise BadInput("the network that is to be kept was trained with other symbols, or other features")
@@ -298,11 +506,7 @@ def _kept_network(policy: LearnedPolicy, encoding: Encoding, config: LearningCon
         raise BadInput("a network that is kept is not trained any further: there can be no DAgger")
     about = policy.card.summary
     network = Trained(policy.weights, policy.card.seed, about["best_epoch"], about["validation_loss"], about["device"])
-    return TrainedNetwork((Round(network),), about["samples"])
-
-
-def _in_torch(make_network: Callable[[], LowLevelNetwork], weights: Weights) -> LowLevelPolicy:
-    return TorchNetwork(make_network(), weights)
+    return Round(network, about["samples"])
 
 
 def _still_control(run: LearningRun) -> list[float] | None:
@@ -323,8 +527,7 @@ def fit_estimation(demonstrations: Demonstrations) -> Estimation:
     def episodes() -> Iterator[tuple[Sequence[Scene], Array | None]]:
         for number in range(min(len(demonstrations), ENOUGH_FOR_ESTIMATION)):
             shown = demonstrations[number]
-            controls = shown.executed.reshape(shown.steps, -1) if are_numbers else None
-            yield shown.scenes(spec), controls
+            yield shown.scenes(spec), shown.executed.reshape(shown.steps, -1) if are_numbers else None
 
     return estimation_fitting.fit_estimation(spec, episodes())
 
@@ -332,7 +535,7 @@ def fit_estimation(demonstrations: Demonstrations) -> Estimation:
 # Rivals: a network that does all
 
 
-def _learn_end_to_end(run: LearningRun) -> tuple[LearnedNetwork, TrainedNetwork]:
+def _learn_end_to_end(run: LearningRun) -> tuple[LearnedNetwork, list[Round]]:
     demonstrations, config, domain = run.demonstrations, run.config, run.demonstrations.domain
     encoding, controls = ENCODINGS[run.method](domain, demonstrations.spec), demonstrations.controls
     parts = []
@@ -347,84 +550,17 @@ def _learn_end_to_end(run: LearningRun) -> tuple[LearnedNetwork, TrainedNetwork]
     hidden = config.end_to_end_hidden or matching_hidden(encoding, like, controls, config.hidden, config.rounds)
     make_network = partial(EndToEndNetwork, encoding, controls, hidden, config.rounds)
 
-    def make_agent(trained: TrainedNetwork) -> Callable[[SceneEnv], DaggerAgent]:
-        return partial(RandomPrefixPolicy, partial(_end_to_end_policy, make_network, trained.network.weights))
+    def make_agent(rounds: Sequence[Round]) -> MakeAgent:
+        return partial(RandomPrefixPolicy, partial(_end_to_end_policy, make_network, rounds[-1].network.weights))
 
-    samples = GraphSamples.concatenate(parts)
-    trained = run.train(samples, make_network, make_agent, partial(encode_graphs, encoding))
+    rounds = run.train(GraphSamples.concatenate(parts), make_network, make_agent, partial(encode_graphs, encoding))
     shape = NetworkShape(KIND, hidden, config.rounds)
-    card = _card(run, trained, run.method, encoding.symbols, shape, {})
-    return LearnedNetwork(card, domain, trained.network.weights), trained
+    card = _card(run, rounds[-1], run.method, encoding.symbols, shape, {})
+    return LearnedNetwork(card, domain, rounds[-1].network.weights), rounds
 
 
 def _end_to_end_policy(make_network: Callable[[], EndToEndNetwork], weights: Weights, env: SceneEnv) -> EndToEndPolicy:
-    network = make_network()
-    network.load_state_dict({name: torch.tensor(array) for name, array in weights.items()})
-    return EndToEndPolicy(network, env.labels)
-
-
-def why_no_dagger(
-    demonstrations: Demonstrations, task: Task | None, is_bilevel: bool, learned: LearnedSymbols | None
-) -> str | None:
-    """Return why there can be no DAgger; `None` where there is an expert to ask: for an action's control, or any."""
-    if task is None:
-        return f"the task '{demonstrations.task}' is not registered here (see --task)"
-    if is_bilevel and demonstrations.domain.adl:
-        return "its domain is in ADL, which has no rules that could act"
-    expert = task.expert
-    if expert is not None and not isinstance(expert, Expert):
-        with closing(SceneEnv(task, demonstrations.objects, **demonstrations.env_arguments)) as env:
-            expert = env.expert
-    if expert is None:
-        return f"the task '{task.name}' has no expert"
-    if expert.control is None if is_bilevel else not expert.can_show:
-        return f"the expert of the task '{task.name}' cannot be asked for controls"
-    if is_bilevel and learned and not learned.translation.forms:
-        return "nobody recorded what the expert calls its actions, so it cannot be asked about learned ones"
-    return None
-
-
-# The folder while it is unfinished
-
-
-@contextmanager
-def _output_folder(output: Path, options: Mapping[str, Any]) -> Iterator[Path]:
-    """Lock the folder of a policy, new or unfinished, and give the folder in it for checkpoints.
-
-    `BadInput` where there is something else, or what is unfinished was begun with other options.
-    """
-    unfinished = output / UNFINISHED
-    path, now = unfinished / OPTIONS, dict(_flat(options))
-    if not path.exists():
-        if (output / POLICY).exists():
-            raise BadInput(f"{output}: already holds a policy; choose another --output or remove it")
-        if output.exists() and (not output.is_dir() or any(file.name != UNFINISHED for file in output.iterdir())):
-            raise BadInput(f"{output}: there is something else; choose a new folder as --output")
-    with folder_lock(unfinished, "learning"):
-        if any(unfinished.glob("*.safetensors")):
-            _check_resume_options(output, json.loads(path.read_text(encoding="utf-8")), now)
-        write_atomically(path, json.dumps(now) + "\n")
-        yield unfinished
-
-
-def _check_resume_options(output: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    """`BadInput` where learning was begun with other options."""
-    changed = [name for name in {**before, **now} if before.get(name) != now.get(name)]
-    if changed:
-        differences = ", ".join(f"{name} {before.get(name)} instead of {now.get(name)}" for name in changed[:3])
-        raise BadInput(
-            f"{output}: learning was begun here with {differences}; "
-            "give the same options again, remove the folder, or choose another --output"
-        )
-
-
-def _flat(options: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield all options in one level, those of a part with its name before them."""
-    for name, value in options.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{prefix}{name} ")
-        else:
-            yield prefix + name.replace("_", " "), value
+    return EndToEndPolicy(network_with(make_network, weights), env.labels)
 
 
 # What any method keeps of how it was learned
@@ -432,14 +568,14 @@ def _flat(options: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, A
 
 def _card(
     run: LearningRun,
-    trained: TrainedNetwork,
+    last: Round,
     method: str,
     encoding: dict[str, Any],
     shape: NetworkShape,
     summary: Mapping[str, object],
 ) -> Card:
     """Return policy.json of a network that was learned; `summary` joins what is said of every network."""
-    network, demonstrations = trained.network, run.demonstrations
+    network, demonstrations = last.network, run.demonstrations
     return Card(
         format=FORMAT,
         task=demonstrations.task,
@@ -454,7 +590,7 @@ def _card(
         settings={"preset": run.preset, **msgspec.to_builtins(run.config)},
         summary={
             "parameters": count_parameters(network.weights),
-            "samples": trained.samples,
+            "samples": last.trained_on,
             "best_epoch": network.best_epoch,
             "validation_loss": network.validation_loss,
             "device": network.device,
@@ -466,15 +602,40 @@ def _card(
     )
 
 
-def _write_curve(folder: Path, trained: TrainedNetwork, episodes: int) -> None:
+def _write_curve(folder: Path, rounds: Sequence[Round], episodes: int) -> None:
     """Write a line of JSON for each epoch, and one for each round of DAgger before its epochs; draw them, too."""
     lines: list[dict[str, Any]] = []
-    for number, done in enumerate(trained.rounds):
+    for number, done in enumerate(rounds):
         if number:
             lines.append({"round": number, "rollouts": episodes, "successes": done.successes})
         lines += ({"round": number, **msgspec.to_builtins(epoch)} for epoch in done.network.curve)
     write_atomically(folder / CURVES, "".join(f"{msgspec.json.encode(line).decode()}\n" for line in lines))
     if lines and find_spec("matplotlib") is not None:
-        from bilevel.learning.training_curve import draw_training_curve
+        write_atomically(folder / PICTURE, _draw_curve(rounds, episodes))
 
-        write_atomically(folder / PICTURE, draw_training_curve(lines, trained.network.best_epoch))
+
+def _draw_curve(rounds: Sequence[Round], episodes: int) -> bytes:
+    """Return a picture, as PNG, of the losses, the rounds side by side, and how often each round's rollouts succeed."""
+    from matplotlib.figure import Figure
+
+    sheet = Figure(figsize=(6.4, 3.6), layout="constrained")
+    axes = sheet.subplots()
+    epochs = [epoch for done in rounds for epoch in done.network.curve]
+    for name in ("training_loss", "validation_loss"):
+        axes.plot(
+            range(1, len(epochs) + 1), [getattr(each, name) for each in epochs], ".-", label=name.replace("_", " ")
+        )
+    begin = 0
+    for number, done in enumerate(rounds):
+        if number:
+            text = f"DAgger, round {number}: {done.successes} of {episodes} succeed"
+            axes.axvline(begin + 0.5, color="grey", linestyle=":")
+            axes.text(begin + 0.5, 0.98, text, va="top", rotation=90, transform=axes.get_xaxis_transform())
+        best, loss = begin + done.network.best_epoch, done.network.validation_loss
+        begin += len(done.network.curve)
+    axes.plot([best], [loss], "o", color="tab:red", label=f"kept: {loss:.4g} at epoch {best}")
+    axes.set(xlabel="epoch", ylabel="loss", yscale="log")
+    axes.legend()
+    picture = BytesIO()
+    sheet.savefig(picture, format="png", dpi=150)
+    return picture.getvalue()

@@ -16,9 +16,9 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -35,6 +35,7 @@ from bilevel.lowlevel.encoding import (
     TableColumns,
 )
 from bilevel.lowlevel.network import GraphNetwork, ImitationNetwork, Table, scales_of
+from bilevel.lowlevel.numpy_network import Weights
 from bilevel.policies.folder import (
     DOMAIN,
     POLICY,
@@ -269,23 +270,10 @@ def _features(encoder: FeatureEncoder, scenes: Sequence[Scene], values: Array, s
 
 
 # The network. The graphs of a batch have room for equally many objects and facts; what is not there is masked: its node
-# stays zero, and no maximum sees it. Row 0 of the objects is nothing: it stands for arguments that there are not.
+# stays zero, and no maximum sees it. Row 0 of the objects is nothing: it stands for arguments that there are not. The
+# nodes of all graphs that stand in one row are side by side: that makes maxima over the nodes of a graph fast.
 
 FAR_BELOW = 1e9  # what is masked comes so far below all that is not
-
-
-class Graphs(NamedTuple):
-    """A batch of graphs. All numbers are scaled already.
-
-    The nodes of all graphs that stand in one row are side by side: that makes maxima over the nodes of a graph fast.
-    """
-
-    globals: Tensor  # (batch, global size)
-    objects: Tensor  # (rows, batch, object size)
-    visible: Tensor  # (rows, batch, 1): 1 or 0
-    facts: Tensor  # (facts, batch, fact size)
-    known: Tensor  # (facts, batch, 1): 1, or 0 where there is none
-    arguments: Tensor  # (facts, batch, arity): rows
 
 
 class EndToEndNetwork(ImitationNetwork):
@@ -367,15 +355,15 @@ class EndToEndNetwork(ImitationNetwork):
         sizes = [2 * len(encoding.nullary), rows * encoding.about_size, rows, facts * encoding.fact_size, facts]
         globals_, about, visible, content, known = torch.split(structures[structure], sizes, dim=-1)
         objects = [features.view(batch, rows, encoder.object_size), about.view(batch, rows, encoding.about_size)]
-        graphs = Graphs(
-            globals=torch.cat([agents, globals_], dim=-1),
-            objects=_by_row(torch.cat(objects, dim=-1)),
-            visible=_by_row(visible.unsqueeze(-1)),
-            facts=_by_row(content.view(batch, facts, encoding.fact_size)),
-            known=_by_row(known.unsqueeze(-1)),
-            arguments=_by_row(arguments[structure]),
+        found = self(
+            torch.cat([agents, globals_], dim=-1),
+            _by_row(torch.cat(objects, dim=-1)),
+            _by_row(visible.unsqueeze(-1)),
+            _by_row(content.view(batch, facts, encoding.fact_size)),
+            _by_row(known.unsqueeze(-1)),
+            _by_row(arguments[structure]),
         )
-        return self(graphs), targets
+        return found, targets
 
     def _rows(self, structures: Tensor, facts: int) -> int:
         """How many rows for objects there are in a table."""
@@ -385,113 +373,62 @@ class EndToEndNetwork(ImitationNetwork):
 
     # From graphs to controls
 
-    def forward(self, graphs: Graphs) -> Tensor:
-        """(batch, outputs)"""
-        visible = graphs.visible
-        edges = _Edges(graphs) if graphs.facts.shape[0] and self.encoding.relations else None
-        among_objects, among_facts = _Among(visible), _Among(graphs.known) if edges else None
-        h_global = self.embed["global"](graphs.globals)  # (batch, hidden)
-        h_objects = self.embed["object"](graphs.objects) * visible  # (rows, batch, hidden)
-        h_facts = self.embed["fact"](graphs.facts) if edges else None  # (facts, batch, hidden)
+    def forward(
+        self, global_: Tensor, objects: Tensor, visible: Tensor, facts: Tensor, known: Tensor, arguments: Tensor
+    ) -> Tensor:
+        """(batch, outputs) from numbers that are scaled already.
+
+        They are (batch, global size), (rows, batch, object size) with `visible`, (rows, batch, 1), and (facts, batch,
+        fact size) with `known`, (facts, batch, 1): 1, or 0 where there is none. `arguments`, (facts, batch, arity), are
+        rows of objects.
+        """
+        has_facts = bool(self.encoding.relations) and facts.shape[0] > 0
+        h_global = self.embed["global"](global_)  # (batch, hidden)
+        h_objects = self.embed["object"](objects) * visible  # (rows, batch, hidden)
+        h_facts = self.embed["fact"](facts) if has_facts else facts  # (facts, batch, hidden)
         for layers in self.rounds:
             assert isinstance(layers, nn.ModuleDict)
-            objects = layers["object"](h_objects) + layers["global_to_object"](h_global)
             heard = layers["global"](h_global)
-            if edges and among_facts and h_facts is not None:
-                objects = objects + edges.to_objects(layers["fact_to_object"](h_facts))
-                facts = layers["fact"](torch.cat([h_facts, edges.from_objects(h_objects)], dim=-1))
-                h_facts = torch.relu(facts + layers["global_to_fact"](h_global))
-                heard = heard + among_facts.maximum(layers["fact_to_global"](h_facts))
-            h_objects = torch.relu(objects) * visible
-            h_global = torch.relu(heard + among_objects.maximum(layers["object_to_global"](h_objects)))
-        total = h_global + among_objects.maximum(h_objects)
-        if among_facts and h_facts is not None:
-            total = total + among_facts.maximum(h_facts)
+            told = layers["object"](h_objects) + layers["global_to_object"](h_global)
+            if has_facts:
+                told = told + _to_objects(layers["fact_to_object"](h_facts), arguments, len(h_objects))
+                inputs = torch.cat([h_facts, _from_objects(h_objects, arguments)], dim=-1)
+                h_facts = torch.relu(layers["fact"](inputs) + layers["global_to_fact"](h_global))
+                heard = heard + _maximum(layers["fact_to_global"](h_facts), known)
+            h_objects = torch.relu(told) * visible
+            h_global = torch.relu(heard + _maximum(layers["object_to_global"](h_objects), visible))
+        total = h_global + _maximum(h_objects, visible)
+        if has_facts:
+            total = total + _maximum(h_facts, known)
         outputs: Tensor = self.readout(total)
         return outputs
 
 
-class _Among:
-    """Nodes, of which some are there: (rows, batch, 1)."""
-
-    def __init__(self, there: Tensor) -> None:
-        self._absent, self._any = (there - 1) * FAR_BELOW, there.amax(dim=0)
-
-    def maximum(self, nodes: Tensor) -> Tensor:
-        """(batch, size): the maximum over (rows, batch, size) that are there; zero over none."""
-        most: Tensor = Maximum.apply(nodes + self._absent)  # type: ignore[no-untyped-call]
-        return most * self._any
+def _maximum(nodes: Tensor, there: Tensor) -> Tensor:
+    """(batch, size): the maximum over those of the nodes, (rows, batch, size), that are there; zero over none."""
+    return (nodes + (there - 1) * FAR_BELOW).amax(dim=0) * there.amax(dim=0)
 
 
-class Maximum(torch.autograd.Function):
-    """The maximum over the first axis: `amax`, whose own gradient takes twice as long."""
-
-    @staticmethod
-    def forward(ctx: Any, nodes: Tensor) -> Tensor:
-        """Return the maximum, and keep where it is."""
-        most = nodes.amax(dim=0)
-        ctx.save_for_backward(nodes == most)
-        return most
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> Tensor:
-        """Equal ones share the gradient."""
-        (greatest,) = ctx.saved_tensors
-        shared: Tensor = greatest * (gradient / greatest.sum(dim=0))
-        return shared
+def _from_objects(objects: Tensor, arguments: Tensor) -> Tensor:
+    """(facts, batch, arity * size): what the arguments of each fact are, side by side."""
+    facts, batch, arity = arguments.shape
+    ends = arguments * batch + torch.arange(batch, device=arguments.device).unsqueeze(1)  # among those of all graphs
+    found = objects.reshape(-1, objects.shape[-1]).index_select(0, ends.flatten())
+    return found.view(facts, batch, arity * objects.shape[-1])
 
 
-class _Edges:
-    """Between facts and their arguments, one kind for each position."""
+def _to_objects(messages: Tensor, arguments: Tensor, rows: int) -> Tensor:
+    """(rows, batch, size): for each object the sum, over positions, of the greatest message from a fact.
 
-    def __init__(self, graphs: Graphs) -> None:
-        self._shape = _, batch, arity = graphs.arguments.shape
-        self._rows = graphs.objects.shape[0]
-        device = graphs.arguments.device
-        ends = graphs.arguments * batch + torch.arange(batch, device=device).unsqueeze(1)  # among those of all graphs
-        self._sources = ends.flatten()  # (facts * batch * arity,)
-        self._targets = (ends + torch.arange(arity, device=device) * (self._rows * batch)).flatten()
-
-    def from_objects(self, objects: Tensor) -> Tensor:
-        """(facts, batch, arity * size): what the arguments of each fact are, side by side."""
-        facts, batch, arity = self._shape
-        found = objects.reshape(-1, objects.shape[-1]).index_select(0, self._sources)
-        return found.view(facts, batch, arity * objects.shape[-1])
-
-    def to_objects(self, messages: Tensor) -> Tensor:
-        """(rows, batch, size): for each object the sum, over positions, of the greatest message from a fact.
-
-        Messages are (facts, batch, arity * size).
-        """
-        _, batch, arity = self._shape
-        size = messages.shape[-1] // arity
-        heard: Tensor = MaximumAtTargets.apply(  # type: ignore[no-untyped-call]
-            messages.reshape(-1, size), self._targets, arity * self._rows * batch
-        )
-        return heard.view(arity, self._rows, batch, size).sum(dim=0)
-
-
-class MaximumAtTargets(torch.autograd.Function):
-    """(targets, size): the maximum over the messages, (messages, size), to each target; zero where there is none.
-
-    It is `scatter_reduce`, whose own gradient takes several times as long.
+    Messages are (facts, batch, arity * size).
     """
-
-    @staticmethod
-    def forward(ctx: Any, messages: Tensor, targets: Tensor, count: int) -> Tensor:
-        """Return the maxima, and keep where they are."""
-        index = targets.unsqueeze(1).expand_as(messages)
-        heard = messages.new_zeros(count, messages.shape[1])
-        heard.scatter_reduce_(0, index, messages, "amax", include_self=False)
-        ctx.save_for_backward(messages == heard.index_select(0, targets), targets)
-        return heard
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
-        """Equal ones share the gradient."""
-        greatest, targets = ctx.saved_tensors
-        share = torch.zeros_like(gradient).index_add_(0, targets, greatest.to(gradient.dtype)).clamp_(min=1)
-        return greatest * (gradient / share).index_select(0, targets), None, None
+    _, batch, arity = arguments.shape
+    ends = arguments * batch + torch.arange(batch, device=arguments.device).unsqueeze(1)
+    targets = ends + torch.arange(arity, device=arguments.device) * (rows * batch)
+    flat = messages.reshape(-1, messages.shape[-1] // arity)
+    heard = flat.new_zeros(arity * rows * batch, flat.shape[1])
+    heard = heard.scatter_reduce(0, targets.view(-1, 1).expand_as(flat), flat, "amax", include_self=False)
+    return heard.view(arity, rows, batch, -1).sum(dim=0)
 
 
 def _by_row(nodes: Tensor) -> Tensor:
@@ -532,6 +469,21 @@ class EndToEndPolicy(LabellingPolicy):
         return network.controls.decode(outputs[0].numpy())
 
 
+def network_with(make_network: Callable[[], EndToEndNetwork], weights: Weights) -> EndToEndNetwork:
+    """Return a network with these weights; whatever its size is said to be, it takes no more memory than they do."""
+    with torch.device("meta"):
+        network = make_network()
+    network.load_state_dict({name: torch.tensor(array) for name, array in weights.items()}, assign=True)
+    return network
+
+
+def _network_of(learned: LearnedNetwork) -> EndToEndNetwork:
+    card = learned.card
+    encoding = ENCODINGS[card.method](learned.domain, learned.spec)
+    shape = card.network
+    return network_with(partial(EndToEndNetwork, encoding, card.controls, shape.hidden, shape.rounds), learned.weights)
+
+
 def read_end_to_end(folder: Path) -> LearnedNetwork:
     """Return what is in the folder of a policy of one of the `ENCODINGS`; `BadInput` where it does not fit together."""
     card = read_card(folder)
@@ -549,16 +501,6 @@ def read_end_to_end(folder: Path) -> LearnedNetwork:
 def bind_end_to_end(learned: LearnedNetwork, labels: Labels, switches: Sequence[int] = ()) -> EndToEndPolicy:
     """Return the policy of a folder with somebody's labels."""
     return EndToEndPolicy(_network_of(learned), labels)
-
-
-def _network_of(learned: LearnedNetwork) -> EndToEndNetwork:
-    """Return the network with its weights; whatever the card says of its size, it takes no more memory than these."""
-    card = learned.card
-    encoding = ENCODINGS[card.method](learned.domain, learned.spec)
-    with torch.device("meta"):
-        network = EndToEndNetwork(encoding, card.controls, card.network.hidden, card.network.rounds)
-    network.load_state_dict({name: torch.tensor(array) for name, array in learned.weights.items()}, assign=True)
-    return network
 
 
 def matching_hidden(encoding: GraphEncoding, like: Encoding, controls: Controls, hidden: int, rounds: int) -> int:
