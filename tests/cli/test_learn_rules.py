@@ -1,4 +1,4 @@
-"""`bilevel rules learn`: the same rules for any number of workers, when it stops, and what it drops."""
+"""`bilevel rules learn`: the same rules for any number of workers, and what it drops."""
 
 from __future__ import annotations
 
@@ -51,26 +51,10 @@ def test_rules_are_dropped_unless_all_are_wanted(
         assert code == 0
         found = json.loads(out)
         assert found["rules"] == len(read_rules(output))
-        assert ("pruning_seconds" in found) is (prune != "never")
         numbers[prune] = found["rules"], found["dropped"]
     assert numbers["auto"] == numbers["always"]
     assert numbers["never"] == (sum(numbers["auto"]), 0)
     assert numbers["auto"][1] > 0
-
-
-def test_it_stops_when_problems_show_nothing_new(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    files, texts = written(tmp_path, "ferry", 12), set()
-    for workers in (1, 2):
-        output = tmp_path / f"{workers}.rules"
-        words = ("rules", "learn", *files, "--output", output)
-        code, out, _ = run(capsys, *words, "--patience", 3, "--workers", workers)
-        assert code == 0
-        assert "of 12 problems: the last 3 show no new rule" in out
-        texts.add(output.read_text(encoding="utf-8"))
-    assert len(texts) == 1
-    code, out, _ = run(capsys, *words)
-    assert code == 0
-    assert "show no new rule" not in out
 
 
 def test_pruning_needs_problems(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

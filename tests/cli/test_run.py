@@ -99,7 +99,7 @@ def test_an_episode_of_an_evaluation_runs_again_as_it_was(capsys: pytest.Capture
         assert refused(capsys, *replay, *given) == (
             f"{given[0]} does not go with --replay, which runs the episode as it was recorded"
         )
-    assert "not registered here; say where" in refused(capsys, "run", *replay[2:])
+    assert "not registered here; name it before --replay, as file.py:task" in refused(capsys, "run", *replay[2:])
 
 
 @pytest.mark.parametrize(

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from bilevel import __version__
 from bilevel.cli.options import argument, command, option, read, required, shared, words
 from bilevel.cli.output import answer, count, progress_line, tracked
 from bilevel.symbolic.domain import BadInput
 
 if TYPE_CHECKING:
     from bilevel.progress import Callback
-    from bilevel.rules.rule import Rule
-    from bilevel.rules.traces import ProblemTraces
+    from bilevel.rules.traces import Trace
     from bilevel.symbolic.domain import Domain, Problem
 
 FEW_RULES = 40  # as many are left as they are: what they were learned from need not be all that they will meet
@@ -115,7 +113,6 @@ def complete(
     Example:
       bilevel rules complete swap.rules swap.pddl p1.pddl --objects block=3 place=3 --output complete.rules
     """
-    import bilevel
     from bilevel.files import write_atomically
     from bilevel.planning.planners import bounded_plan
     from bilevel.rules.completion import complete_rules, problems_from_rules
@@ -129,7 +126,7 @@ def complete(
         start, sizes = read_problems or problems_from_rules(rules, read_domain), parse_counts(objects)
         options |= {"objects": sizes, "plan_for": bounded_plan, "callback": _of_parts(callback)}
         found = complete_rules(rules, read_domain, start, **options)
-    about = [domain_line(read_domain.name), f"completed by bilevel {bilevel.__version__}", *str(found).splitlines()]
+    about = [domain_line(read_domain.name), f"completed by bilevel {__version__}", *str(found).splitlines()]
     text = format_rules(found.rules, about)
     if output is not None:
         write_atomically(output, text)
@@ -153,16 +150,14 @@ def _of_parts(callback: Callback) -> Any:
 # Learning
 
 
-class Learned(NamedTuple):
-    """The rules, what they were learned from, how long each part of it took, and what else is to be said."""
+class Source(NamedTuple):
+    """What rules are learned from: the traces, where they come from, and what else is to be said of them."""
 
     domain: Domain
-    rules: tuple[Rule, ...]
-    traces: int
-    source: str
-    seconds: Mapping[str, float]
-    details: Mapping[str, object]
-    notes: list[str]
+    traces: Sequence[Trace]
+    name: str
+    values: Mapping[str, object]
+    notes: Sequence[str]
 
 
 @command()
@@ -174,11 +169,13 @@ class Learned(NamedTuple):
 @option("--orders", "N>0", "In how many random orders to take each problem's goals.", 3)
 @option("--planner", ("auto", "fast-downward", "search"), "What plans; `fast-downward` needs an extra.", "auto")
 @option("--time-limit", "SECONDS", "Seconds that the planner may take for one goal; others are skipped.", 60.0)
-@option("--patience", "N", "Stop after so many problems in a row that show no new rule; 0 looks at all problems.", 0)
 @option("--prune", ("auto", "always", "never"), "Drop rules that can be spared; auto: from 40 rules on.", "auto")
 @option("--algorithm", ("single-goal", "printed"), "Regress goal by goal, or as the paper prints it.", "single-goal")
 @shared("workers", "json")
-def learn(output: Path, demonstrations: Path | None, as_json: bool, **given: Any) -> int:
+def learn(
+    domain: Path | None, problems: tuple[Path, ...], output: Path, demonstrations: Path | None, prune: str,
+    algorithm: str, seed: int, as_json: bool, **planning: Any,
+) -> int:  # fmt: skip
     """Learn a rule policy from small problems, or from demonstrations, and write it to a file.
 
     For each problem the goals are taken one at a time in a few random orders; a planner achieves each from the state
@@ -190,113 +187,80 @@ def learn(output: Path, demonstrations: Path | None, as_json: bool, **given: Any
       bilevel rules learn domain.pddl training/*.pddl --output ferry.rules
       bilevel rules learn --demonstrations build/blocks --output blocks.rules
     """
-    import bilevel
     from bilevel.files import write_atomically
+    from bilevel.rules.learning import learn_rules
+    from bilevel.rules.pruning import can_be_pruned, prune_rules
     from bilevel.rules.rule_file import domain_line, format_rules
 
-    algorithm, domain, problems = given.pop("algorithm"), given.pop("domain"), given.pop("problems")
-    if demonstrations is not None:
-        if domain:
-            raise BadInput("give either a domain and problems or --demonstrations, not both")
-        if given["prune"] == "always":
-            raise BadInput("--prune always needs problems to try the rules on, but --demonstrations has none")
-        learned = _learn_from_demonstrations(demonstrations, algorithm)
-    else:
-        if not problems:
+    if demonstrations is not None and domain is not None:
+        raise BadInput("give either a domain and problems or --demonstrations, not both")
+    if demonstrations is not None and prune == "always":
+        raise BadInput("--prune always needs problems to try the rules on, but --demonstrations has none")
+    if demonstrations is None and algorithm == "printed":
+        raise BadInput("--algorithm printed takes --demonstrations: plans for problems have one goal at a time")
+    began, read_problems = time.perf_counter(), list["Problem"]()
+    with progress_line() as callback:
+        if demonstrations is not None:
+            source = _labelled(demonstrations, callback)
+        elif domain is None or not problems:
             raise BadInput("no problems to learn from; name a domain and at least one problem file after it")
-        if algorithm == "printed":
-            raise BadInput("--algorithm printed takes --demonstrations: plans for problems have one goal at a time")
-        learned = _learn_from_problems(domain, problems, **given)
-    rules, traces = learned.rules, learned.traces
-    about = [domain_line(learned.domain.name), f"learned from {learned.source}, bilevel {bilevel.__version__}"]
-    text = format_rules(rules, about)
+        else:
+            read_domain, read_problems = read(domain, *problems)
+            source = _planned(read_domain, read_problems, problems, callback, seed=seed, **planning)
+        rules, pruning = learn_rules(source.traces, source.domain, algorithm), None
+        is_long = prune == "always" or (prune == "auto" and len(rules) > FEW_RULES)
+        if read_problems and is_long and can_be_pruned(rules, source.domain):
+            pruning = prune_rules(rules, source.domain, read_problems, seed=seed, callback=_of_parts(callback))
+            rules = pruning.rules
+    text = format_rules(rules, [domain_line(source.domain.name), f"learned from {source.name}, bilevel {__version__}"])
     if rules:
         write_atomically(output, text)
-    times = {f"{work}_seconds": round(spent, 3) for work, spent in learned.seconds.items()}
-    values = {"rules": len(rules), "traces": traces, "output": str(output) if rules else None}
-    times_text = ", ".join(f"{spent:.2f} s {work}" for work, spent in learned.seconds.items())
-    written = f"written to {output}" if rules else "nothing was written"
-    made = f"{count(rules, 'rule')} from {count(traces, 'trace')}: {times_text}; {written}"
-    answer({**values, **learned.details, **times}, as_json, text if rules else "", made, *learned.notes)
+    seconds, written = time.perf_counter() - began, f"written to {output}" if rules else "nothing was written"
+    values: dict[str, object] = {"rules": len(rules), "traces": len(source.traces), **source.values}
+    values |= {"dropped": pruning.dropped if pruning else 0, "output": str(output) if rules else None}
+    answer(
+        {**values, "seconds": round(seconds, 3)},
+        as_json,
+        text if rules else "",
+        f"{count(rules, 'rule')} from {count(source.traces, 'trace')} in {seconds:.2f} s; {written}",
+        *source.notes,
+        str(pruning) if pruning else "",
+    )
     return 0 if rules else 1
 
 
-def _learn_from_demonstrations(folder: Path, algorithm: Any) -> Learned:
-    """Learn from a data set, as it is labelled."""
+def _labelled(folder: Path, callback: Callback) -> Source:
+    """Return the traces of a data set, as it is labelled."""
     from bilevel.demonstrations.checking import Contents
     from bilevel.demonstrations.dataset import Demonstrations
-    from bilevel.rules.learning import learn_rules
 
-    began = time.perf_counter()
-    dataset = Demonstrations.read(folder)
-    with progress_line() as callback:
-        found = Contents.of(dataset, callback)
-    labelled = time.perf_counter()
-    rules = learn_rules(found.traces, dataset.domain, algorithm)
-    seconds = {"labelling": labelled - began, "learning": time.perf_counter() - labelled}
-    source = f"{count(dataset, 'demonstration')} of {dataset.task}, {count(found.traces, 'trace')}"
-    details = {"demonstrations": len(dataset), "exogenous": found.exogenous, "ambiguous": found.several}
+    data = Demonstrations.read(folder)
+    found = Contents.of(data, callback)
+    name = f"{count(data, 'demonstration')} of {data.task}, {count(found.traces, 'trace')}"
+    values = {"demonstrations": len(data), "exogenous": found.exogenous, "ambiguous": found.several}
     notes = [f"changes that no action explains: {found.exogenous}; that several explain: {found.several}"]
-    return Learned(dataset.domain, rules, len(found.traces), source, seconds, details, notes)
+    return Source(data.domain, found.traces, name, values, notes)
 
 
-def _learn_from_problems(
-    domain_file: Path, files: Sequence[Path], *, prune: str, patience: int, workers: int | None, **how: Any
-) -> Learned:
-    """Plan for problems in several processes, learn from the plans of each in turn, and prune the rules."""
-    from bilevel.parallel import in_order, parallel
-    from bilevel.rules.learning import RuleLearner
-    from bilevel.rules.pruning import can_be_pruned, prune_rules
+def _planned(
+    domain: Domain, problems: Sequence[Problem], files: Sequence[Path], callback: Callback, *,
+    planner: str, time_limit: float, orders: int, seed: int, workers: int | None,
+) -> Source:  # fmt: skip
+    """Return the traces of plans for the goals of problems, planned in several processes."""
+    from bilevel.parallel import parallel
+    from bilevel.planning.planners import plan_function
+    from bilevel.rules.traces import ProblemTraces, traces_from_problem
 
-    domain, problems = read(domain_file, *files)
-    began, learning, quiet = time.perf_counter(), 0.0, 0
-    learner, found = RuleLearner(domain), list["ProblemTraces"]()
-    work = Planning(domain, problems, **how)
-    with progress_line() as callback:
-        with closing(parallel(work, range(len(problems)), workers)) as done:
-            for traces in tracked(in_order(done), len(problems), "planning", callback):
-                planned = time.perf_counter()
-                news = [learner.add(trace) for trace in traces.traces]
-                learning += time.perf_counter() - planned
-                found.append(traces)
-                quiet = 0 if any(news) else quiet + 1
-                if patience and quiet == patience:
-                    break
-        seconds = {"planning": time.perf_counter() - began - learning, "learning": learning}
-        rules, pruning, began = learner.rules(), None, time.perf_counter()
-        is_long = prune == "always" or (prune == "auto" and len(rules) > FEW_RULES)
-        if is_long and can_be_pruned(rules, domain):
-            pruning = prune_rules(rules, domain, problems, seed=work.seed, callback=_of_parts(callback))
-            rules, seconds["pruning"] = pruning.rules, time.perf_counter() - began
-    number = sum(len(traces.traces) for traces in found)
-    origin = f"{count(found, 'problem')}, goals in {work.orders} random orders, {count(number, 'trace')}"
-    skipped = {str(files[n]): list(map(str, goals)) for traces in found for n, goals in traces.skipped.items()}
+    def plan(number: int) -> tuple[int, ProblemTraces]:
+        plan_for = plan_function(planner, time_limit)
+        return number, traces_from_problem(domain, problems[number], number, plan_for, orders=orders, seed=seed)
+
+    numbers = range(len(problems))
+    done = dict(tracked(parallel(plan, numbers, workers), len(problems), "planning", callback))
+    found = ProblemTraces.joined(done[number] for number in numbers)
+    skipped = {str(files[number]): list(map(str, goals)) for number, goals in found.skipped.items()}
     notes = [f"no plan found for goals of {len(skipped)} of {len(problems)} problems, left out:"] if skipped else []
     notes += [f"  {name}: {', '.join(goals)}" for name, goals in skipped.items()]
-    if len(found) < len(problems):
-        notes.append(f"stopped after {len(found)} of {len(problems)} problems: the last {patience} show no new rule")
-    notes += [str(pruning)] if pruning else []
-    details = {"problems": len(found), "skipped": skipped, "dropped": pruning.dropped if pruning else 0}
-    source = f"{origin}; planner {work.planner}, seed {work.seed}"
-    return Learned(domain, rules, number, source, seconds, details, notes)
-
-
-@dataclass(frozen=True)
-class Planning:
-    """A worker's work: from the number of a problem to the traces of plans for its goals."""
-
-    domain: Domain
-    problems: Sequence[Problem]
-    planner: str
-    time_limit: float
-    orders: int
-    seed: int
-
-    def __call__(self, number: int) -> tuple[int, ProblemTraces]:
-        """Plan for the goals of a problem."""
-        from bilevel.planning.planners import plan_function
-        from bilevel.rules.traces import traces_from_problem
-
-        plan_for, problem = plan_function(self.planner, self.time_limit), self.problems[number]
-        traces = traces_from_problem(self.domain, problem, number, plan_for, orders=self.orders, seed=self.seed)
-        return number, traces
+    name = f"{count(problems, 'problem')}, goals in {orders} random orders, {count(found.traces, 'trace')}"
+    values = {"problems": len(problems), "skipped": skipped}
+    return Source(domain, found.traces, f"{name}; planner {planner}, seed {seed}", values, notes)

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import shlex
-from contextlib import ExitStack, closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from bilevel.cli.options import argument, command, named_after, option, picture_option, shared
+from bilevel.cli.options import argument, command, named_after, option, picture_option, shared, task_of
 from bilevel.cli.output import answer, count, say
 from bilevel.symbolic.domain import BadInput
 
 if TYPE_CHECKING:
     from bilevel.experiments.records import Record
-    from bilevel.methods.methods import RunnablePolicy
     from bilevel.policies.episode import Episode
-    from bilevel.policies.film import Camera
     from bilevel.policies.policy import Policy
-    from bilevel.policies.rollout import Transition
     from bilevel.tasks.scene_env import SceneEnv
     from bilevel.tasks.task import Task
 
@@ -43,7 +39,7 @@ RECORDED = ("method", "seed", "noise", "recovery", "planner", "planning_seconds"
 @option("--seed", "SEED", "Decides how the episode begins and all that nature does in it.", 0)
 @shared("noise", "recovery", "perception", "estimation", "env-args")
 @option("--replay", "FILE", "Run an episode of these results of `bilevel evaluate` again, exactly as it was recorded.")
-@option("--episode", "N", "Which one, by its number; with --objects where the results have several.")
+@option("--episode", "N", "Which one, by its number; with --objects where the results have several.", name="number")
 @picture_option("--video", "Write a video (mp4) with the current action (without a FILE: TASK.mp4 in this folder).")
 @picture_option("--sheet", "Write a contact sheet (png) of a dozen pictures (without a FILE: TASK.png here).")
 @option("--trace", "FILE", "Write a table (csv) of what was seen, believed, chosen and done at each step.")
@@ -54,10 +50,7 @@ RECORDED = ("method", "seed", "noise", "recovery", "planner", "planning_seconds"
 @option("--quality", ("auto", "fast", "smooth", "good"), "Of the pictures; auto is fast with --view.", "auto")
 @shared("size", "names", "json")
 @click.pass_context
-def run(
-    ctx: click.Context, /, task: str | None, replay: Path | None, episode: int | None, view: bool, port: int,
-    **options: Any,
-) -> int:  # fmt: skip
+def run(ctx: click.Context, /, task: str | None, replay: Path | None, number: int | None, **options: Any) -> int:
     """Run a policy for one episode; prints what it does, exits with 1 if it does not succeed.
 
     \b
@@ -66,44 +59,78 @@ def run(
       bilevel run cubes.py:task --policy build/policy --objects 10 --explain
       bilevel run --replay build/results.jsonl --objects 10 --episode 3 --video
     """
+    from bilevel.files import require_writable
     from bilevel.methods.methods import find_policy, usual_policy
+    from bilevel.policies.film import NameTags, take_picture
+    from bilevel.policies.narration import episode_json
     from bilevel.tasks.perception import read_perception
     from bilevel.tasks.registry import find_task
     from bilevel.tasks.scene_env import SceneEnv
 
-    record = None
+    record, view = None, options["view"]
     if replay is not None:
-        record = _find_record(ctx, replay, options["objects"], episode)
-        task = _recorded_task(task, replay, record)
+        for name in RECORDED:
+            if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
+                flag = f"--{name.replace('_', '-')}"
+                raise BadInput(f"{flag} does not go with --replay, which runs the episode as it was recorded")
+        record, found = _recorded(task, replay, options["objects"], number)
         options |= _recorded_options(record, replay, options)
-    elif episode is not None:
+    elif number is not None:
         raise BadInput("--episode needs --replay FILE")
     elif task is None:
         raise BadInput("name a TASK, such as blocks")
+    else:
+        found = find_task(task)
     for name, ending in (("video", ".mp4"), ("sheet", ".png")):
-        options[name] = named_after(task, options[name], ending)
-    found, mode = find_task(task), _render_mode(view, **options)
+        options[name] = named_after(task or found.name, options[name], ending)
+    files = {name: options[name] for name in ("video", "sheet", "trace") if options[name]}
+    for file in files.values():
+        require_writable(file)
+    mode = _render_mode(**options)
     who = options["policy"] or str(usual_policy(found, options["method"]) or EXPERT)
     acting = find_policy(who, task=found, **{name: options[name] for name in CHOICES})
     if acting.make is None:
         raise BadInput(f"the method '{acting.method}' needs no environment; `bilevel evaluate` measures it")
-    options |= {"who": who, "objects": options["objects"] or USUAL_OBJECTS}
-    quality = options["quality"].replace("auto", "fast" if view else "smooth")
-    pictures = {"render_mode": mode if not view or found.takes_render_mode else None, "quality": quality}
-    seen, size = read_perception(options["perception"]), options["size"] if mode else None
-    with closing(
-        SceneEnv(found, options["objects"], perception=seen, picture_size=size, **pictures, **options["env_args"])
-    ) as env:
-        bound = acting.make(env)
-        remarks = [] if options["as_json"] else _remarks(found, bound, **options)
+    env = SceneEnv(
+        found,
+        options["objects"] or USUAL_OBJECTS,
+        render_mode=mode if not view or found.takes_render_mode else None,
+        quality=options["quality"].replace("auto", "fast" if view else "smooth"),
+        picture_size=options["size"] if mode else None,
+        perception=read_perception(options["perception"]),
+        **options["env_args"],
+    )
+    with closing(env):
+        policy = acting.make(env)
+        if mode == "rgb_array" and not view:  # what is wrong with pictures is said at once
+            env.reset(options["seed"])
+            take_picture(env, NameTags() if options["names"] else None)
+        if not options["as_json"]:
+            say(*_remarks(found, policy, who, **options))
+        given = {name: options[name] for name in ("seed", "noise", "names", "explain")}
         if view:
-            return _watch(env, bound, acting, remarks, port, **options)
-        return _run_once(env, bound, acting, remarks, record, **options)
+            from bilevel.viewer.server import watch
+
+            last = watch(env, policy, who=_named(who), folder=acting.policy, port=options["port"], **given)
+            return 0 if last is not None and last.success else 1
+        episode = _run_once(env, policy, who, as_json=options["as_json"], **given, **files)
+    mismatches = None
+    if record is not None:
+        from bilevel.experiments.compare import compare_with_record
+
+        mismatches = compare_with_record(record, episode, acting, found)
+    if options["as_json"]:
+        asked = {"task": found.source or found.name, "policy": who, "seed": options["seed"], "objects": env.objects}
+        recorded = {} if mismatches is None else {"as_recorded": not mismatches, "mismatches": mismatches}
+        answer({**asked, **episode_json(episode, explain=options["explain"]), **recorded}, as_json=True)
+    else:
+        say(*([] if mismatches is None else mismatches or ["as recorded"]))
+        say(*(f"written to {file}" for file in files.values()))
+    return 0 if episode.success else 1
 
 
-def _render_mode(view: bool, **options: Any) -> str | None:
+def _render_mode(*, video: Path | None, sheet: Path | None, window: bool, view: bool, **options: Any) -> str | None:
     """Return how pictures are taken; `BadInput` for options that do not go together."""
-    video, sheet, window = (options[name] for name in ("video", "sheet", "window"))
     if (options["names"] or options["size"]) and not (video or sheet or view):
         raise BadInput("--names and --size are about pictures: add --video, --sheet or --view")
     if window and video:
@@ -118,14 +145,16 @@ def _render_mode(view: bool, **options: Any) -> str | None:
     return "human" if window else "rgb_array" if view or video or sheet else None
 
 
-def _remarks(task: Task, bound: Policy, who: str, policy: str | None, **options: Any) -> list[str]:
+def _remarks(
+    task: Task, acting: Policy, who: str, *, policy: str | None, method: str | None, **options: Any
+) -> list[str]:
     """Return what a user may not know about who acts."""
     remarks = []
     if policy is None and who != EXPERT:
         remarks.append(f"the pretrained policy of '{task.name}' acts; for the expert, add --policy {EXPERT}")
-    elif policy is None and options["method"] is None:
+    elif policy is None and method is None:
         remarks.append(f"the expert acts: '{task.name}' has no pretrained policy")
-    if options["explain"] and bound.rules is None:
+    if options["explain"] and acting.rules is None:
         remarks.append(f"{_named(who)} has no rules to explain what it does")
     return remarks
 
@@ -134,117 +163,51 @@ def _named(who: str) -> str:
     return "the expert" if who == EXPERT else f"the policy {who}"
 
 
-def _watch(env: SceneEnv, bound: Policy, acting: RunnablePolicy, remarks: list[str], port: int, **options: Any) -> int:
-    """Run episodes as long as they are watched on the page; return the exit code."""
-    from bilevel.policies.narration import EpisodePrinter
-    from bilevel.viewer.server import watch
-
-    for line in remarks:
-        say(line)
-    printer, about = EpisodePrinter(explain=options["explain"]), {name: options[name] for name in ("noise", "names")}
-    who, folder = _named(options["who"]), acting.policy
-    episode = watch(env, bound, options["seed"], printer, who=who, folder=folder, port=port, **about)
-    return 0 if episode is not None and episode.success else 1
-
-
 def _run_once(
-    env: SceneEnv, bound: Policy, acting: RunnablePolicy, remarks: list[str], record: Record | None, *,
-    seed: int, noise: float, explain: bool, video: Path | None, sheet: Path | None, trace: Path | None, names: bool,
-    as_json: bool, **options: Any,
-) -> int:  # fmt: skip
-    """Run the episode, told and shown as it is asked for; return the exit code."""
-    from bilevel.policies.narration import EpisodePrinter, TraceWriter, episode_json
-    from bilevel.policies.rollout import rollout
+    env: SceneEnv, policy: Policy, who: str, seed: int, noise: float, explain: bool, names: bool, as_json: bool,
+    video: Path | None = None, sheet: Path | None = None, trace: Path | None = None,
+) -> Episode:  # fmt: skip
+    """Run the episode, told and shown as it is asked for, and return it."""
+    from bilevel.files import write_atomically
+    from bilevel.policies.film import Camera, Video, contact_sheet, frame_rate
+    from bilevel.policies.narration import EpisodePrinter, TraceWriter
+    from bilevel.policies.rollout import Transition, rollout
 
     listeners: list[Any] = [] if as_json else [EpisodePrinter(explain=explain)]
-    with ExitStack() as opened:
-        if trace is not None:
-            listeners.append(TraceWriter(trace, bound))
-        if video or sheet:
-            listeners.append(_camera(env, seed, video, sheet, names, opened))
-        for line in remarks:
-            say(line)
+    if trace is not None:
+        listeners.append(TraceWriter(trace, policy))
+    with Video(video, fps=frame_rate(env).fps) if video else nullcontext() as film:
+        camera = Camera(env, film, sheet is not None, names=names)
+        listeners += [camera] if video or sheet else []
 
         def callback(transition: Transition) -> None:
             for listener in listeners:
                 listener(transition)
 
         with_rules = explain or trace is not None
-        episode = rollout(env, bound, seed, noise=noise, callback=callback, explain=with_rules)
+        episode = rollout(env, policy, seed, noise=noise, callback=callback, explain=with_rules)
         for listener in listeners:
             listener.end(episode)
     if sheet:
-        details = f"{_named(options['who'])}, seed {seed}" + (f", control noise {noise:g}" if noise else "")
-        details += f", perception {options['perception']}" if options["perception"] else ""
-        _write_sheet(sheet, f"{env.task.name}, {count(options['objects'], 'object')}", details, episode, listeners[-1])
-    mismatches = _mismatches(record, episode, acting, env.task)
-    if as_json:
-        asked = {"task": env.task.source or env.task.name, "policy": options["who"], "seed": seed}
-        recorded = {} if mismatches is None else {"as_recorded": not mismatches, "mismatches": mismatches}
-        shown = episode_json(episode, explain=explain)
-        answer({**asked, "objects": options["objects"], **shown, **recorded}, as_json)
-    else:
-        written = [f"written to {file}" for file in (video, sheet, trace) if file]
-        for line in [*([] if mismatches is None else mismatches or ["as recorded"]), *written]:
-            say(line)
-    return 0 if episode.success else 1
-
-
-def _camera(env: SceneEnv, seed: int, video: Path | None, sheet: Path | None, names: bool, opened: ExitStack) -> Camera:
-    """Return what takes pictures, after trying whether they are possible and have a place."""
-    from bilevel.files import require_writable
-    from bilevel.policies.film import Camera, NameTags, Video, frame_rate, take_picture
-
-    if sheet:
-        require_writable(sheet)
-    env.reset(seed)
-    take_picture(env, NameTags() if names else None)
-    film = opened.enter_context(Video(video, fps=frame_rate(env).fps)) if video else None
-    return Camera(env, film, sheet is not None, names=names)
-
-
-def _write_sheet(sheet: Path, head: str, details: str, episode: Episode, camera: Camera) -> None:
-    from bilevel.files import write_atomically
-    from bilevel.policies.film import contact_sheet
-
-    headline = f"{head}: {episode.outcome} after {episode.steps} steps"
-    write_atomically(sheet, contact_sheet(headline, details, camera.tiles))
-
-
-def _mismatches(record: Record | None, episode: Episode, acting: RunnablePolicy, task: Task) -> list[str] | None:
-    """Return in what an episode was not as recorded, if it was to be."""
-    if record is None:
-        return None
-    from bilevel.experiments.compare import compare_with_record
-
-    return compare_with_record(record, episode, acting, task)
+        head = f"{env.task.name}, {count(env.objects, 'object')}: {episode.outcome} after {episode.steps} steps"
+        details = f"{_named(who)}, seed {seed}{f', control noise {noise:g}' if noise else ''}"
+        write_atomically(sheet, contact_sheet(head, details, camera.tiles))
+    return episode
 
 
 # Episodes that were recorded
 
 
-def _find_record(ctx: click.Context, results: Path, objects: int | None, episode: int | None) -> Record:
-    """Return the record of an episode; `BadInput` for options that it decides itself."""
+def _recorded(task: str | None, results: Path, objects: int | None, episode: int | None) -> tuple[Record, Task]:
+    """Return the record of an episode, and its task: where that is given, else the one that is registered."""
     from bilevel.experiments.compare import find_record
     from bilevel.experiments.records import read_records
 
-    for name in RECORDED:
-        if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
-            option = name.replace("_", "-")
-            raise BadInput(f"--{option} does not go with --replay, which runs the episode as it was recorded")
-    return find_record(read_records(results), results, objects, episode)
-
-
-def _recorded_task(given: str | None, results: Path, record: Record) -> str:
-    """Return where the task is: as it is given, else the one that is registered by the name in the record."""
-    from bilevel.tasks.registry import find_task, registered_task
-
-    if given is None and registered_task(record.task) is None:
-        place = f"bilevel run file.py:task --replay {shlex.quote(str(results))}"
-        raise BadInput(f"the episode is of the task '{record.task}', which is not registered here; say where: {place}")
-    if given is not None and find_task(given).name != record.task:
-        raise BadInput(f"the episode is of the task '{record.task}', not of '{find_task(given).name}'")
-    return given or record.task
+    record = find_record(read_records(results), results, objects, episode)
+    found = task_of(record.task, task, str(results), "name it before --replay, as")
+    if found.name != record.task:
+        raise BadInput(f"the episode is of the task '{record.task}', not of '{found.name}'")
+    return record, found
 
 
 def _recorded_options(record: Record, results: Path, given: dict[str, Any]) -> dict[str, Any]:

@@ -56,13 +56,13 @@ def watch(
     env: SceneEnv,
     policy: Policy,
     seed: int,
-    printer: EpisodePrinter,
     *,
     who: str,
-    noise: float,
-    folder: str | None,
-    port: int,
+    folder: str | None = None,
+    port: int = 0,
+    noise: float = 0.0,
     names: bool = False,
+    explain: bool = False,
 ) -> Episode | None:
     """Run episodes that a page shows, until its viewers or Ctrl-C end it; return the last one, if it ended."""
     watched = Watched(
@@ -71,7 +71,7 @@ def watch(
     if names and watched.no_pictures is None:
         env.locate()  # where that is impossible, it is said before a page is opened
     board = Board()
-    view = LiveView(watched, board, printer)
+    view = LiveView(watched, board, EpisodePrinter(explain=explain))
     with closing(PageServer(board, view.tell, port)) as server:
         print(f"watch it at {server.address} (Ctrl-C ends it)", file=sys.stderr, flush=True)
         if has_screen():
