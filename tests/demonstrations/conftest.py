@@ -32,6 +32,6 @@ def copied(collected: Path, tmp_path: Path) -> Path:
 def eventful() -> Demonstration:
     """Three parcels, of which one slips, and controls that are perturbed, in more steps than two keyframes need."""
     recorder = Recorder(TINY, collection_settings(TINY, 3, seed=1, noise=0.7, slip_rate=0.02))
-    episodes = (recorder.record(index) for index in range(20))
+    episodes = (recorder.record(index)[0] for index in range(20))
     slipping = (episode for episode in episodes if any(event.startswith("slip") for _, event in episode.events))
     return next(episode for episode in slipping if episode.steps > 130)

@@ -274,6 +274,6 @@ def test_a_surprise_ends_a_trace_and_is_counted(eventful: Demonstration) -> None
 
 
 def test_labels_alone_explain_an_expert_that_only_acts() -> None:
-    demonstration = Recorder(TINY_ACTING, collection_settings(TINY_ACTING, 1)).record(0)
+    demonstration = Recorder(TINY_ACTING, collection_settings(TINY_ACTING, 1)).record(0)[0]
     found = contents(demonstration)
     assert found.actions == {"pick": 1, "put": 1}

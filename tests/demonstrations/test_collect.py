@@ -68,7 +68,7 @@ def test_an_episode_is_recorded_from_its_first_timestep_to_its_last(eventful: De
 def test_scenes_labels_and_actions_come_back_as_they_were_seen(task: Task) -> None:
     env = SceneEnv(task, 3)
     seen: list[Scene] = []
-    demonstration = recorder(task, 3).record(0)
+    demonstration = recorder(task, 3).record(0)[0]
     episode = rollout(env, expert_policy(env), demonstration.seed, callback=lambda now: seen.append(now.scene))
     seen.append(episode.scene)
     scenes = demonstration.scenes(SPEC)
@@ -117,10 +117,10 @@ def test_what_cannot_be_kept_is_refused_at_once() -> None:
         return scene
 
     with pytest.raises(BadInput, match="'features' holds numbers that are not finite"):
-        recorder(replace(TINY, perceive=perceive_badly)).record(0)
+        recorder(replace(TINY, perceive=perceive_badly)).record(0)[0]
     growing = replace(TINY, save=lambda env: {"x": np.zeros(int(env.agent[0] * 10) + 20)})
     with pytest.raises(BadInput, match="must always give the same arrays"):
-        recorder(growing).record(0)
+        recorder(growing).record(0)[0]
     agent = {"x": 0.0, "y": 0.0, "closed": 0.0}
     parcel, spot = {"x": 0.0, "y": 0.0, "held": 0.0}, {"x": 0.0, "y": 0.0, "radius": 1.0}
     scenes = [Scene(SPEC, agent, {"spot": {"a": spot}}), Scene(SPEC, agent, {"parcel": {"a": parcel}})]

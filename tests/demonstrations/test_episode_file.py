@@ -49,8 +49,8 @@ def test_everything_comes_back(eventful: Demonstration) -> None:
 
 
 def test_the_same_demonstration_gives_the_same_bytes(eventful: Demonstration) -> None:
-    discrete = Recorder(TINY_DISCRETE, collection_settings(TINY_DISCRETE, 1)).record(0)
-    acting = Recorder(TINY_ACTING, collection_settings(TINY_ACTING, 1)).record(0)
+    discrete = Recorder(TINY_DISCRETE, collection_settings(TINY_DISCRETE, 1)).record(0)[0]
+    acting = Recorder(TINY_ACTING, collection_settings(TINY_ACTING, 1)).record(0)[0]
     for demonstration, controls in ((eventful, BOX), (discrete, DISCRETE), (acting, BOX)):
         data = encode(demonstration)
         assert encode(demonstration) == data
@@ -60,7 +60,7 @@ def test_the_same_demonstration_gives_the_same_bytes(eventful: Demonstration) ->
 
 
 def test_controls_outside_of_a_discrete_space_are_refused() -> None:
-    data = encode(Recorder(TINY_DISCRETE, collection_settings(TINY_DISCRETE, 1)).record(0))
+    data = encode(Recorder(TINY_DISCRETE, collection_settings(TINY_DISCRETE, 1)).record(0)[0])
     with pytest.raises(BadInput, match="a control is out of range: there are 3 controls from 0"):
         decode(data, DiscreteControls(3))
 

@@ -25,8 +25,7 @@ from tiny_task import TINY, TINY_ACTING, TINY_DISCRETE
 
 minari = pytest.importorskip("minari", reason="formats of the extra `data`")
 pq = pytest.importorskip("pyarrow.parquet", reason="formats of the extra `data`")
-from bilevel.demonstrations.lerobot_export import export_to_lerobot  # noqa: E402
-from bilevel.demonstrations.minari_export import export_to_minari, minari_episode  # noqa: E402
+from bilevel.demonstrations.export import export_to_lerobot, export_to_minari, minari_episode  # noqa: E402
 
 NAME = "bilevel/tiny-v0"
 FORMATS = ("lerobot", "minari")

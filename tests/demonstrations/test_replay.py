@@ -29,7 +29,7 @@ def replayed(demonstration: Demonstration) -> str:
 @pytest.mark.parametrize("task", [TINY_DISCRETE, replace(TINY, save=None), *map(find_task, ("factory", "gacha-noisy"))])
 def test_a_recorded_episode_is_reproduced(task: Task) -> None:
     settings = collection_settings(task, 1, seed=3, noise=0.5)
-    assert replay_episode(Recorder(task, settings).record(0), SceneEnv(task, **settings.arguments)) is None
+    assert replay_episode(Recorder(task, settings).record(0)[0], SceneEnv(task, **settings.arguments)) is None
 
 
 def test_the_first_difference_is_found_whatever_it_is(eventful: Demonstration) -> None:

@@ -165,8 +165,7 @@ def export(
       bilevel demonstrations export build/blocks --lerobot build/lerobot/blocks
     """
     from bilevel.demonstrations.dataset import Demonstrations
-    from bilevel.demonstrations.lerobot_export import export_to_lerobot
-    from bilevel.demonstrations.minari_export import export_to_minari
+    from bilevel.demonstrations.export import export_to_lerobot, export_to_minari
     from bilevel.tasks.registry import find_task, registered_task
 
     if (minari is None) == (lerobot is None):
@@ -221,15 +220,17 @@ def import_(source: str, output: Path, task: str | None, as_json: bool, **option
         data = import_demonstrations(source, found_task, output, callback=callback, **options)
     report = data.report
     assert report is not None
+    assert data.manifest is not None
+    steps = sum(entry.steps for entry in data.manifest.files)
     demonstrators = {name: number for name, number in sorted(report.demonstrators.items()) if name}
-    values = {"output": str(output), "read": report.read, "kept": report.kept, "steps": report.steps}
+    values = {"output": str(output), "read": report.read, "kept": len(data), "steps": steps}
     values |= {"dropped": dict(report.dropped), "rate": report.rate, "controls": dict(report.controls)}
     rate = f" at {report.rate:g} Hz" if report.rate else ""
     controls = ", ".join(f"{what} ({number})" for what, number in report.controls.most_common())
     answer(
         {**values, "demonstrators": demonstrators, "notes": report.notes},
         as_json,
-        f"{count(report.read, 'episode')} read, {count(report.kept, 'demonstration')} kept, {report.steps} steps{rate}",
+        f"{count(report.read, 'episode')} read, {count(data, 'demonstration')} kept, {steps} steps{rate}",
         *(f"dropped: {number} {reason}" for reason, number in report.dropped.most_common()),
         f"controls: {controls}",
         f"demonstrators: {_numbers(demonstrators)}" if demonstrators else "",

@@ -81,14 +81,16 @@ def collect(
     if not 1 <= episodes <= MOST_EPISODES:
         raise BadInput(f"the number of episodes must be at least 1, at most {MOST_EPISODES}, but is {episodes}")
     folder = Path(output)
-    with closing(Recorder(task, settings).env) as env:  # so that what does not fit is said before anything is written
-        wanted = Manifest(
-            settings=settings,
-            episodes=episodes,
-            spec_json=task.spec.as_json(),
-            controls=env.controls,
-            versions=versions(task.packages),
-        )
+    with closing(SceneEnv(task, **settings.arguments, perception=settings.perception)) as env:
+        expert_policy(env)  # what does not fit is said before anything is written
+        controls = env.controls
+    wanted = Manifest(
+        settings=settings,
+        episodes=episodes,
+        spec_json=task.spec.as_json(),
+        controls=controls,
+        versions=versions(task.packages),
+    )
     with folder_lock(folder, "collecting"):
         known = _begun(folder, wanted)
         entries, broken = _existing_episodes(folder, known, episodes)
@@ -100,7 +102,7 @@ def collect(
                 raise BadInput(f"{folder}: was begun with {others}; choose another --output")
             write_manifest(folder, wanted)
         callback(Progress("collecting", len(entries), episodes))
-        for index, entry, failures in parallel(_Collector(task, settings, folder), missing, workers):
+        for index, entry, failures in parallel(Recorder(task, settings, folder), missing, workers):
             entries[index] = entry
             report.failures.update(failures)
             callback(Progress("collecting", len(entries), episodes, {"failed attempts": report.failures.total()}))
@@ -195,63 +197,57 @@ def _write_domain(task: Task, folder: Path) -> None:
 
 
 @dataclass
-class _Collector:
-    """Records episodes and writes their files, in whichever process it is."""
+class Recorder:
+    """Records the episodes of some settings in one environment, which is made in whichever process it is needed.
+
+    Called with the number of an episode, it writes that into its folder.
+    """
 
     task: Task
     settings: CollectionSettings
-    folder: Path
-
-    @cached_property
-    def _recorder(self) -> Recorder:
-        return Recorder(self.task, self.settings)
+    folder: Path = Path()
 
     def __call__(self, index: int) -> tuple[int, Entry, list[str]]:
         """Return the number of an episode, the entry of its file, and how failed attempts at it ended."""
-        demonstration = self._recorder.record(index)
+        demonstration, failures = self.record(index)
         data = encode_demonstration(demonstration)
         write_atomically(self.folder / file_name(index), data)
-        return index, make_entry(index, demonstration, data), self._recorder.failures
+        return index, make_entry(index, demonstration, data), failures
 
+    @cached_property
+    def _env(self) -> SceneEnv:
+        return SceneEnv(self.task, **self.settings.arguments, perception=self.settings.perception)
 
-class Recorder:
-    """Records the episodes of some settings in one environment."""
+    @cached_property
+    def _expert(self) -> Policy:
+        return expert_policy(self._env)
 
-    def __init__(self, task: Task, settings: CollectionSettings) -> None:
-        self.settings = settings
-        self.env = SceneEnv(task, **settings.arguments, perception=settings.perception)
-        self.expert = expert_policy(self.env)
-        self.failures: list[str] = []  # how failed attempts at the last episode ended
-
-    def record(self, index: int) -> Demonstration:
-        """Return the episode of this number: the first attempt at it that succeeds; `failures` are those before."""
-        self.failures = []
+    def record(self, index: int) -> tuple[Demonstration, list[str]]:
+        """Return the episode of this number, the first attempt at it that succeeds, and how those before it ended."""
+        failures: list[str] = []
         for attempt in range(MOST_ATTEMPTS):
             demonstration, reason = self.attempt(index, attempt)
             if demonstration.outcome == SUCCESS and demonstration.steps:
-                demonstration.check(self.env.task.spec, self.env.controls)
-                return demonstration
-            self.failures.append(reason)
-        reasons = ", ".join(sorted(set(self.failures)))
-        what = f"the expert failed {MOST_ATTEMPTS} times at episode {index} ({reasons})"
+                demonstration.check(self.task.spec, self._env.controls)
+                return demonstration, failures
+            failures.append(reason)
+        what = f"the expert failed {MOST_ATTEMPTS} times at episode {index} ({', '.join(sorted(set(failures)))})"
         raise TaskError(f"{what}; try less noise or other arguments")
 
     def attempt(self, index: int, attempt: int) -> tuple[Demonstration, str]:
         """Return an episode of this number, and why it cannot be kept if that is so."""
-        seed = training_seed(self.settings.seed, index, attempt)
-        noise, env = self.settings.noise, self.env
+        seed, env, noise = training_seed(self.settings.seed, index, attempt), self._env, self.settings.noise
         perturb = Perturb(noise, env.controls, env.task.switches, seed) if noise else None
-        recording = Recording(env, self.expert)
-        episode = rollout(env, self.expert, seed, perturb=perturb, callback=recording)
+        recording = Recording(env, self._expert)
+        episode = rollout(env, self._expert, seed, perturb=perturb, callback=recording)
         reason = f"{episode.outcome} ({episode.reason})" if episode.reason else "nothing to do"
         return recording.demonstration(episode, seed, attempt), reason
 
 
 class Recording:
-    """The callback of a rollout that notes all that a demonstration holds."""
+    """The callback of a rollout that notes all that a demonstration holds, and what the policy says it is doing."""
 
-    def __init__(self, env: SceneEnv, policy: Policy | None = None) -> None:
-        """Make a recording; `policy` says what is being done, if there is one that knows."""
+    def __init__(self, env: SceneEnv, policy: Policy) -> None:
         self._env, self._policy = env, policy
         self._transitions: list[Transition] = []
         self._actions: list[Action | None] = []
@@ -264,7 +260,7 @@ class Recording:
             self._snapshots.append(self._env.save())
         self._transitions.append(transition)
         self._label(transition.scene)
-        self._actions.append(self._policy.action if self._policy else None)
+        self._actions.append(self._policy.action)
 
     def _label(self, scene: Scene) -> None:
         self._states.append(self._env.labels.state(scene))

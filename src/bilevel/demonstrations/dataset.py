@@ -22,7 +22,7 @@ import msgspec
 import bilevel
 from bilevel.demonstrations.demonstration import Demonstration, decode_demonstration
 from bilevel.files import write_atomically
-from bilevel.json_files import decode, read_bytes
+from bilevel.json_files import Count, decode, read_bytes
 from bilevel.policies.rollout import Perturbation
 from bilevel.seeds import training_seed
 from bilevel.symbolic.adl import read_adl_domain
@@ -31,7 +31,6 @@ from bilevel.tasks.controls import Controls
 from bilevel.tasks.perception import PERFECT, Perception
 from bilevel.tasks.spec import Spec, read_spec
 from bilevel.tasks.task import NOT_OF_ENVIRONMENTS, OBJECTS
-from bilevel.versions import differences
 
 FORMAT = 2
 MANIFEST, DOMAIN = "manifest.json", "domain.pddl"
@@ -54,8 +53,6 @@ class ImportReport:
     """What became of the episodes that were read."""
 
     read: int = 0
-    kept: int = 0  # demonstrations: hindsight may find several in an episode
-    steps: int = 0
     rate: float | None = None
     controls: Counter[str] = field(default_factory=Counter)  # of episodes, by where they come from
     dropped: Counter[str] = field(default_factory=Counter)  # by the reason
@@ -68,8 +65,14 @@ class Demonstrations(Sequence[Demonstration]):
     """Demonstrations, and what they are of: the task's name, its spec, its domain, and the controls.
 
     `arguments` are those of the environment, the number of objects among them, as far as they are known. The `items`
-    are in memory, and are checked at once; or there is a `folder` with its `manifest`, see `read`.
+    are in memory, and are checked at once; those of `read` are in a `folder` with a `manifest`. What has just been
+    collected or imported has the report of that.
     """
+
+    folder: Path | None = None
+    manifest: Manifest | None = None
+    collected: CollectionReport | None = None
+    report: ImportReport | None = None
 
     def __init__(
         self,
@@ -80,17 +83,11 @@ class Demonstrations(Sequence[Demonstration]):
         domain: Domain,
         controls: Controls,
         arguments: Mapping[str, Any] | None = None,
-        folder: Path | None = None,
-        manifest: Manifest | None = None,
     ) -> None:
-        self._items = items
         self.task, self.spec, self.domain, self.controls = task, spec, domain, controls
         self.arguments: Mapping[str, Any] = arguments or {}
-        self.folder, self.manifest = folder, manifest
-        self._translated: Callable[[Demonstration], Demonstration] | None = None
-        self._most: int | None = None  # see `first`
-        self.collected: CollectionReport | None = None  # if that has just been done
-        self.report: ImportReport | None = None  # of what has just been imported
+        self._length = len(items)
+        self._item: Callable[[int], Demonstration] = items.__getitem__
         for number, demonstration in enumerate(items):
             try:
                 demonstration.check(spec, controls)
@@ -108,15 +105,16 @@ class Demonstrations(Sequence[Demonstration]):
         manifest = read_manifest(folder)
         if not manifest.complete:
             raise BadInput(f"{folder}: not complete; go on with: {manifest.command_for(folder)}")
-        return cls(
+        data = cls(
             task=manifest.settings.task,
             spec=manifest.spec,
             domain=read_adl_domain(folder / DOMAIN),
             controls=manifest.controls,
             arguments=manifest.settings.arguments,
-            folder=folder,
-            manifest=manifest,
         )
+        data.folder, data.manifest = folder, manifest
+        data._length, data._item = len(manifest.files), lambda number: read_episode(folder, manifest, number)[0]
+        return data
 
     def with_domain(
         self, domain: Domain, spec: Spec, task: str, translated: Callable[[Demonstration], Demonstration]
@@ -125,8 +123,8 @@ class Demonstrations(Sequence[Demonstration]):
 
         The spec has the same features, but may leave other parameters of actions untold.
         """
-        found = copy(self)
-        found.domain, found.spec, found.task, found._translated = domain, spec, task, translated
+        found = self.with_spec(spec)
+        found.domain, found.task, found._item = domain, task, lambda number: translated(self._item(number))
         return found
 
     def with_spec(self, spec: Spec) -> Demonstrations:
@@ -140,7 +138,7 @@ class Demonstrations(Sequence[Demonstration]):
         if not 1 <= number <= len(self):
             raise BadInput(f"{self!r}: the first {number} are asked for")
         found = copy(self)
-        found._most = number
+        found._length = number
         return found
 
     def copy_to(self, folder: Path) -> None:
@@ -166,8 +164,7 @@ class Demonstrations(Sequence[Demonstration]):
         return self.manifest.command if self.manifest else "(made in memory)"
 
     def __len__(self) -> int:
-        number = len(self.manifest.files if self.manifest else self._items)
-        return number if self._most is None else min(number, self._most)
+        return self._length
 
     @overload
     def __getitem__(self, index: int) -> Demonstration: ...
@@ -177,13 +174,7 @@ class Demonstrations(Sequence[Demonstration]):
 
     def __getitem__(self, index: int | slice) -> Demonstration | list[Demonstration]:
         number = range(len(self))[index]
-        if isinstance(number, range):
-            return [self[each] for each in number]
-        if self.manifest is None or self.folder is None:
-            found = self._items[number]
-        else:
-            found = read_episode(self.folder, self.manifest, number)[0]
-        return self._translated(found) if self._translated else found
+        return self._item(number) if isinstance(number, int) else [self._item(each) for each in number]
 
 
 # The manifest
@@ -195,7 +186,7 @@ class CollectionSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     task: str
     arguments: dict[str, Any]  # of the environment, the number of objects among them, those left out too
     noise: Perturbation | None
-    seed: Annotated[int, msgspec.Meta(ge=0)]
+    seed: Count
     perception: Perception = PERFECT
 
     def __post_init__(self) -> None:
@@ -217,12 +208,10 @@ class CollectionSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     def words(self, episodes: int) -> list[str]:
         """Return the words of the command that collects so many episodes, but for its --output."""
         further = {name: value for name, value in self.arguments.items() if name != OBJECTS}
-        words = ["bilevel", "collect", self.task, "--objects", str(self.arguments[OBJECTS])]
-        words += env_args(further)
+        words = ["bilevel", "collect", self.task, "--objects", str(self.arguments[OBJECTS]), *env_args(further)]
         words += ["--episodes", str(episodes), "--seed", str(self.seed)]
         words += ["--noise", str(self.noise.amplitude)] if self.noise else []
-        words += ["--perception", str(self.perception)] if self.perception != PERFECT else []
-        return words
+        return words + (["--perception", str(self.perception)] if self.perception != PERFECT else [])
 
 
 def env_args(arguments: Mapping[str, Any]) -> list[str]:
@@ -239,12 +228,6 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     attempts: int
     steps: int
     sha256: str
-
-
-def make_entry(index: int, demonstration: Demonstration, data: bytes) -> Entry:
-    """Return what a manifest says of a demonstration that is written as `data`."""
-    attempts = demonstration.attempt + 1
-    return Entry(file_name(index), demonstration.seed, attempts, demonstration.steps, _digest(data))
 
 
 class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -304,11 +287,6 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         """Return the command that makes the data set in a folder, or goes on making it."""
         return f"{self.command} --output {shlex.quote(str(folder))}"
 
-    @property
-    def other_versions(self) -> str:
-        """Where the versions that the data set was made with differ from those at hand, in words."""
-        return differences(self.versions, self.versions)
-
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Write a line for each key and for each file."""
@@ -341,23 +319,23 @@ def file_name(index: int) -> str:
     return f"episode-{index:05d}.npz"
 
 
+def make_entry(index: int, demonstration: Demonstration, data: bytes) -> Entry:
+    """Return what a manifest says of a demonstration that is written as `data`."""
+    digest = hashlib.sha256(data).hexdigest()
+    return Entry(file_name(index), demonstration.seed, demonstration.attempt + 1, demonstration.steps, digest)
+
+
 def read_episode(folder: Path, manifest: Manifest, index: int) -> tuple[Demonstration, bytes]:
     """Return one demonstration and the bytes of its file; `BadInput` names the file if it is not what it should be."""
     path = folder / file_name(index)
     data = read_bytes(path)
     try:
         demonstration = decode_demonstration(data, manifest.spec, manifest.controls)
-        if manifest.source is None and demonstration.seed != training_seed(
-            manifest.settings.seed, index, demonstration.attempt
-        ):
+        seed = training_seed(manifest.settings.seed, index, demonstration.attempt)
+        if manifest.source is None and demonstration.seed != seed:
             raise BadInput(f"its seed {demonstration.seed} is not that of episode {index}")
-        if manifest.files[index : index + 1] and _digest(data) != manifest.files[index].sha256:
+        if manifest.complete and make_entry(index, demonstration, data).sha256 != manifest.files[index].sha256:
             raise BadInput("not the file that the manifest describes (another sha256)")
     except BadInput as error:
         raise BadInput(f"{path}: {error}") from None
     return demonstration, data
-
-
-def _digest(data: bytes) -> str:
-    """Return the SHA-256 of a file's content, in hexadecimal digits."""
-    return hashlib.sha256(data).hexdigest()

@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from bilevel.json_files import decode
+from bilevel.json_files import Count, decode
 from bilevel.symbolic.domain import Action, Atom, BadInput, Facts
 from bilevel.tasks.controls import BoxControls, Controls
 from bilevel.tasks.scene import Array, Roster, Scene
@@ -190,12 +190,10 @@ def _in_rows(scenes: Sequence[Scene], objects: Mapping[str, str]) -> tuple[Array
 # As a file
 
 ARRAYS = ("agent", "features", "visible", "controls", "executed")
-AS_THEY_ARE = ("seed", "attempt", "outcome", "objects", "events", "demonstrator", "own_goals", "has_controls")
 ACTION, METADATA = "action", "metadata"
 SNAPSHOT = "snapshot."  # what the names of a snapshot's parts begin with
 
 Words = Annotated[list[str], msgspec.Meta(min_length=1)]  # the name of an action or a predicate, and its arguments
-Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class Metadata(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -215,18 +213,19 @@ class Metadata(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     has_controls: bool = True
 
 
+AS_THEY_ARE = tuple(name for name in Metadata.__struct_fields__ if name not in ("actions", "facts", "states", "goals"))
+
+
 def encode_demonstration(demonstration: Demonstration) -> bytes:
     """Return the bytes of a demonstration's file: plain arrays, what is none as JSON in the one called `metadata`."""
     actions = {action: number for number, action in enumerate(dict.fromkeys(filter(None, demonstration.actions)))}
-    all_facts = [
-        fact for changes in (demonstration.states, demonstration.goals) for _, facts in changes for fact in facts
-    ]
-    facts = {fact: number for number, fact in enumerate(sorted(set(all_facts)))}
+    known = sorted({fact for _, facts in (*demonstration.states, *demonstration.goals) for fact in facts})
+    number = {fact: index for index, fact in enumerate(known)}
     metadata = Metadata(
         actions=[[name, *arguments] for name, arguments in actions],
-        facts=[[predicate, *terms] for predicate, terms in facts],
-        states=[(start, sorted(facts[fact] for fact in state)) for start, state in demonstration.states],
-        goals=[(start, sorted(facts[fact] for fact in goal)) for start, goal in demonstration.goals],
+        facts=[[predicate, *terms] for predicate, terms in known],
+        states=[(start, sorted(number[fact] for fact in state)) for start, state in demonstration.states],
+        goals=[(start, sorted(number[fact] for fact in goal)) for start, goal in demonstration.goals],
         **{name: getattr(demonstration, name) for name in AS_THEY_ARE},
     )
     arrays: dict[str, NDArray[Any]] = {name: getattr(demonstration, name) for name in ARRAYS}
@@ -242,13 +241,23 @@ def decode_demonstration(data: bytes, spec: Spec, controls: Controls) -> Demonst
     """Return the demonstration in the bytes of a file; `BadInput` with the reason where there is none."""
     arrays = _load(data)
     metadata = decode(arrays[METADATA].tobytes(), Metadata, "the metadata makes no sense")
+    numbers, actions = arrays[ACTION], [Action(name, tuple(arguments)) for name, *arguments in metadata.actions]
+    if numbers.dtype.kind != "i" or numbers.ndim != 1 or not ((numbers >= -1) & (numbers < len(actions))).all():
+        raise BadInput(f"'{ACTION}' is out of range: there are {len(actions)} actions")
+    known = [Atom(predicate, tuple(terms)) for predicate, *terms in metadata.facts]
+    if any(number >= len(known) for _, facts in (*metadata.states, *metadata.goals) for number in facts):
+        raise BadInput(f"the metadata makes no sense: there are only {len(known)} facts")
+    states, goals = (
+        tuple((start, frozenset(known[number] for number in facts)) for start, facts in changes)
+        for changes in (metadata.states, metadata.goals)
+    )
     plain: dict[str, Any] = {name: arrays[name] for name in ARRAYS}
     demonstration = Demonstration(
         **plain,
         **{name: getattr(metadata, name) for name in AS_THEY_ARE},
-        actions=_actions(metadata.actions, arrays[ACTION]),
-        states=_facts(metadata.states, metadata.facts),
-        goals=_facts(metadata.goals, metadata.facts),
+        actions=tuple(None if number < 0 else actions[number] for number in numbers),
+        states=states,
+        goals=goals,
         snapshots={name.removeprefix(SNAPSHOT): part for name, part in arrays.items() if name.startswith(SNAPSHOT)},
     )
     demonstration.check(spec, controls)
@@ -262,27 +271,9 @@ def _load(data: bytes) -> dict[str, NDArray[Any]]:
     except Exception:  # numpy, zipfile and zlib raise a dozen kinds
         raise BadInput("no whole npz archive of plain arrays; it may be truncated") from None
     expected = {*ARRAYS, ACTION, METADATA}
-    others = {name for name in arrays if not name.startswith(SNAPSHOT)} ^ expected
-    if others:
-        name = min(others)
+    for name in sorted({name for name in arrays if not name.startswith(SNAPSHOT)} ^ expected):
         raise BadInput(f"the array '{name}' is missing" if name in expected else f"unknown array '{name}'")
-    for name in (*ARRAYS, METADATA):
+    for name in expected:
         if arrays[name].ndim == 0:
             raise BadInput(f"'{name}' holds a single number")
     return arrays
-
-
-def _actions(words: Sequence[Words], numbers: NDArray[Any]) -> tuple[Action | None, ...]:
-    in_range = numbers.dtype.kind == "i" and numbers.ndim == 1
-    if not in_range or (numbers.size and not -1 <= numbers.min() <= numbers.max() < len(words)):
-        raise BadInput(f"'{ACTION}' is out of range: there are {len(words)} actions")
-    known = [*(Action(name, tuple(arguments)) for name, *arguments in words), None]
-    return tuple(known[number] for number in numbers)
-
-
-def _facts(entries: Sequence[tuple[int, list[int]]], words: Sequence[Words]) -> Changes[Facts]:
-    known = [Atom(predicate, tuple(terms)) for predicate, *terms in words]
-    try:
-        return tuple((start, frozenset(known[number] for number in facts)) for start, facts in entries)
-    except IndexError:
-        raise BadInput(f"the metadata makes no sense: there are only {len(known)} facts") from None

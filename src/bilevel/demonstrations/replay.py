@@ -23,6 +23,7 @@ from bilevel.tasks.scene import Scene
 from bilevel.tasks.scene_env import SceneEnv
 from bilevel.tasks.spec import Spec
 from bilevel.tasks.task import Labels, Task
+from bilevel.versions import differences
 
 
 @dataclass(frozen=True)
@@ -55,15 +56,15 @@ def replay(
         raise BadInput(f"there is no episode {episode}: they are counted from 0 to {len(demonstrations) - 1}")
     mode = None if video is None else "rgb_array"
     numbers = range(len(demonstrations)) if episode is None else [episode]
-    differences: dict[int, str | None] = {}
+    found: dict[int, str | None] = {}
     env = SceneEnv(task, **demonstrations.arguments, render_mode=mode, quality=quality, picture_size=size)
     with closing(env), nullcontext() if video is None else Video(Path(video), fps=frame_rate(env).fps) as film:
         camera = Camera(env, film, names=names) if film else None
         for number in numbers:
-            differences[number] = replay_episode(demonstrations[number], env, camera)
-            different = sum(difference is not None for difference in differences.values())
-            callback(Progress("replaying", len(differences), len(numbers), {"different": different}))
-    return Replay(differences, _causes(demonstrations) if different else ())
+            found[number] = replay_episode(demonstrations[number], env, camera)
+            different = sum(difference is not None for difference in found.values())
+            callback(Progress("replaying", len(found), len(numbers), {"different": different}))
+    return Replay(found, _causes(demonstrations) if different else ())
 
 
 def _causes(demonstrations: Demonstrations) -> tuple[str, ...]:
@@ -71,7 +72,7 @@ def _causes(demonstrations: Demonstrations) -> tuple[str, ...]:
     manifest = demonstrations.manifest
     if manifest and manifest.source:
         return ("the data set was imported: an episode happens again only if its seed was recorded, too",)
-    others = manifest.other_versions if manifest else ""
+    others = differences(manifest.versions, manifest.versions) if manifest else ""
     made_with = f"was made with {others}" if others else "may have been made on another kind of machine"
     return (
         f"the data set {made_with}",
@@ -95,14 +96,14 @@ class _Executed(Policy):
 
 def replay_episode(demonstration: Demonstration, env: SceneEnv, camera: Camera | None = None) -> str | None:
     """Execute the controls again from the seed; return where what is seen and saved first differs, if it does."""
-    recording = Recording(env)
+    policy = _Executed(demonstration, env.labels if camera else None)
+    recording = Recording(env, policy)
 
     def each_step(transition: Transition) -> None:
         recording(transition)
         if camera:
             camera(transition)
 
-    policy = _Executed(demonstration, env.labels if camera else None)
     episode = rollout(env, policy, demonstration.seed, callback=each_step)
     if camera:
         camera.end(episode)
@@ -122,17 +123,19 @@ def replay_episode(demonstration: Demonstration, env: SceneEnv, camera: Camera |
 def _timelines(demonstration: Demonstration, spec: Spec) -> dict[str, Sequence[Any]]:
     """Return all that is compared, with a value for every timestep, `None` where there is no snapshot."""
     scenes = demonstration.scenes(spec)
-    found: dict[str, Sequence[Any]] = {
+    times = range(len(scenes))
+    index = {int(timestep): index for index, timestep in enumerate(demonstration.keyframes)}
+    return {
         "'agent'": [scene.values for scene in scenes],
         "the objects": [list(scene.objects.items()) for scene in scenes],
         "'features'": [scene.features for scene in scenes],
         "the goal": demonstration.at_each_timestep(demonstration.goals),
-        "the events": [[event for when, event in demonstration.events if when == now] for now in range(len(scenes))],
+        "the events": [[event for when, event in demonstration.events if when == now] for now in times],
+        **{
+            f"'snapshot.{name}'": [part[index[now]] if now in index else None for now in times]
+            for name, part in demonstration.snapshots.items()
+        },
     }
-    index = {int(timestep): index for index, timestep in enumerate(demonstration.keyframes)}
-    for name, part in demonstration.snapshots.items():
-        found[f"'snapshot.{name}'"] = [part[index[now]] if now in index else None for now in range(len(scenes))]
-    return found
 
 
 def _bits(value: Any) -> Any:

@@ -15,8 +15,7 @@ from bilevel.demonstrations.checking import Contents, check
 from bilevel.demonstrations.collect import collect
 from bilevel.demonstrations.dataset import Demonstrations, read_manifest
 from bilevel.demonstrations.importing.array_reader import recordings_in_memory
-from bilevel.demonstrations.importing.conversion import Combine, every, thin
-from bilevel.demonstrations.importing.importer import import_demonstrations
+from bilevel.demonstrations.importing.importer import Combine, every, import_demonstrations, thin
 from bilevel.demonstrations.importing.recorded import RecordedEpisode, Recordings
 from bilevel.demonstrations.traces import label
 from bilevel.learning.learn import learn
@@ -144,7 +143,7 @@ def test_failed_episodes_are_dropped_and_counted() -> None:
     half = raw(1, give_up_after=40)
     data = imported(raw(0), half)
     assert data.report is not None
-    assert (data.report.read, data.report.kept) == (2, 1)
+    assert (data.report.read, len(data)) == (2, 1)
     assert data.report.dropped == {"that failed": 1}
     assert refusal(half).endswith("of 1 episodes none can be used: 1 that failed")
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bilevel.demonstrations.importing.recorded import RecordedEpisode, Recordings, reading, timesteps
+from bilevel.demonstrations.importing.recorded import NUMBERS, RecordedEpisode, Recordings, reading, timesteps
 from bilevel.symbolic.domain import BadInput
 
 OBSERVATIONS, NEXT, ACTIONS = "observations", "next_observations", "actions"
@@ -34,25 +34,28 @@ def recordings_in_memory(
 
     The observations of an episode are a list of scenes, an array, or a dictionary or tuple of arrays.
     """
-    total = len(observations)
-    columns = {
-        "controls": (controls, None), "infos": (infos, None), "successes": (successes, None),
-        "demonstrators": (demonstrators, ""), "seeds": (seeds, 0),
-    }  # fmt: skip
-    for name, (column, _) in columns.items():
-        if column is not None and len(column) != total:
-            raise BadInput(f"there are observations of {total} episodes, but {name} of {len(column)}")
-    given = zip(*([default] * total if column is None else column for column, default in columns.values()), strict=True)
-    episodes = (
-        RecordedEpisode(
-            f"episode {number}",
-            seen if isinstance(seen, list) else timesteps(seen, f"episode {number}: its observations"),
-            None if acted is None else np.asarray(acted),
-            *rest,
+    given = {
+        "controls": controls,
+        "infos": infos,
+        "success": successes,
+        "demonstrator": demonstrators,
+        "seed": seeds,
+    }
+    columns = {name: column for name, column in given.items() if column is not None}
+    for name, column in columns.items():
+        if len(column) != len(observations):
+            raise BadInput(f"there are observations of {len(observations)} episodes, but {name} of {len(column)}")
+
+    def episode(number: int) -> RecordedEpisode:
+        name, seen = f"episode {number}", observations[number]
+        fields: dict[str, Any] = {key: column[number] for key, column in columns.items()}
+        if fields.get("controls") is not None:
+            fields["controls"] = np.asarray(fields["controls"])
+        return RecordedEpisode(
+            name, seen if isinstance(seen, list) else timesteps(seen, f"{name}: its observations"), **fields
         )
-        for number, (seen, (acted, *rest)) in enumerate(zip(observations, given, strict=True))
-    )
-    return Recordings("arrays", "(arrays in memory)", episodes, total)
+
+    return Recordings("arrays", "(arrays in memory)", map(episode, range(len(observations))), len(observations))
 
 
 def read_npz(path: Path) -> Recordings:
@@ -63,27 +66,15 @@ def read_npz(path: Path) -> Recordings:
     return Recordings("npz", str(path), (episode for file in files for episode in _episodes(file)))
 
 
-def _ends(arrays: Mapping[str, NDArray[Any]], path: Path) -> list[int]:
-    """Return the last timestep of each episode, as far as the arrays say so."""
-    marks = [arrays[name] for name in ENDS if name in arrays]
-    if not marks:
-        return []
-    if len({mark.shape for mark in marks}) > 1 or marks[0].ndim != 1 or any(m.dtype.kind not in "fiub" for m in marks):
-        raise BadInput(f"{path}: {' and '.join(ENDS)} must have one number for each timestep")
-    ends = np.flatnonzero(np.any(np.array(marks) != 0, axis=0)).tolist()
-    last = len(marks[0]) - 1
-    return [*ends, last] if last >= 0 and ends[-1:] != [last] else ends
-
-
 def _episodes(path: Path) -> Iterator[RecordedEpisode]:
     with reading(path), np.load(path, allow_pickle=False) as archive:
         arrays = {name: np.asarray(archive[name]) for name in archive.files}
-    seen, after = (_parts(arrays, name) for name in (OBSERVATIONS, NEXT))
+    seen, after, controls = _parts(arrays, OBSERVATIONS), _parts(arrays, NEXT), arrays.get(ACTIONS)
     if seen is None:
         raise BadInput(f"{path}: there is no array '{OBSERVATIONS}'; there are: {', '.join(arrays) or 'none'}")
     observations = timesteps(seen, f"{path}: the observations")
-    following = None if after is None else timesteps(after, f"{path}: the {NEXT}")
     total = len(observations)
+    following = None if after is None else timesteps(after, f"{path}: the {NEXT}")
     lengths = {name: len(np.atleast_1d(arrays[name])) for name in (ACTIONS, *ENDS) if name in arrays}
     for name, length in (lengths | ({} if following is None else {NEXT: len(following)})).items():
         if length != total:
@@ -93,9 +84,9 @@ def _episodes(path: Path) -> Iterator[RecordedEpisode]:
         for name, array in arrays.items()
         if name.split("/")[0] not in NOT_INFO and array.ndim and len(array) == total
     }
-    infos, controls = timesteps(others, f"{path}: the infos") if others else None, arrays.get(ACTIONS)
+    infos = timesteps(others, f"{path}: the infos") if others else None
     start = 0
-    for number, end in enumerate(_ends(arrays, path) or [total - 1]):
+    for number, end in enumerate(_ends(arrays, path, total)):
         now = slice(start, end + 1)
         last = [] if following is None else [following[end]]
         yield RecordedEpisode(
@@ -105,6 +96,16 @@ def _episodes(path: Path) -> Iterator[RecordedEpisode]:
             None if infos is None else infos[now] + [{} for _ in last],
         )
         start = end + 1
+
+
+def _ends(arrays: Mapping[str, NDArray[Any]], path: Path, total: int) -> list[int]:
+    """Return the last timestep of each episode, as far as the arrays say so; the last of all is one."""
+    ends = np.arange(total) == total - 1
+    for mark in (arrays[name] for name in ENDS if name in arrays):
+        if mark.shape != (total,) or mark.dtype.kind not in NUMBERS:
+            raise BadInput(f"{path}: {' and '.join(ENDS)} must have one number for each timestep")
+        ends |= mark != 0
+    return [int(end) for end in np.flatnonzero(ends)] if total else [-1]
 
 
 def _parts(arrays: Mapping[str, NDArray[Any]], name: str) -> Any:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import inspect
+import math
 import re
 import shlex
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,24 +32,14 @@ from bilevel.demonstrations.dataset import (
     write_manifest,
 )
 from bilevel.demonstrations.demonstration import Demonstration, all_objects, encode_demonstration
-from bilevel.demonstrations.importing.conversion import (
-    BY_FACTS,
-    Combine,
-    Hindsight,
-    Stretch,
-    as_controls,
-    every,
-    stretches,
-    thin,
-)
 from bilevel.demonstrations.importing.recorded import RecordedEpisode, Recordings
 from bilevel.files import new_folder, write_atomically
 from bilevel.progress import Callback, Progress, silent
 from bilevel.rules.traces import traces_from_states
-from bilevel.symbolic.domain import BadInput, Facts
+from bilevel.symbolic.domain import Atom, BadInput, Facts
 from bilevel.symbolic.pddl import write_domain
-from bilevel.tasks.checking import CheckedEpisode, Findings, check_facts, check_scenes
-from bilevel.tasks.controls import Control
+from bilevel.tasks.checking import SETTLING, CheckedEpisode, Findings, check_facts, check_scenes
+from bilevel.tasks.controls import BoxControls, Control, Controls
 from bilevel.tasks.registry import find_function
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.scene_env import SceneEnv
@@ -57,10 +49,15 @@ from bilevel.versions import versions
 EXPERT = "expert"
 RECORDED, MADE, ASKED, UNKNOWN = "as recorded", "made by the function", "asked of the expert", "none"  # controls
 GOAL_SEEDS = range(5)  # of environments that are asked which predicates a goal has
+ROUNDING = 1e-5  # of the range of a control: so far out of bounds is not out of bounds
 
-Format = Literal["npz", "minari", "lerobot", "robomimic"]
-READERS: Mapping[Format, str] = {"npz": "array", "minari": "minari", "lerobot": "lerobot", "robomimic": "robomimic"}
-MINARI_NAME = re.compile(r"([\w-]+/)*[\w-]+-v\d+")
+Hindsight = Callable[[Sequence[Scene]], Iterable[Any]]
+Combine = Literal["mean", "sum", "last"]
+COMBINED: dict[Combine, Callable[[NDArray[Any]], Any]] = {
+    "mean": lambda controls: controls.mean(axis=0),
+    "sum": lambda controls: controls.sum(axis=0),
+    "last": lambda controls: controls[-1],
+}
 
 
 @dataclass(frozen=True)
@@ -68,8 +65,11 @@ class ImportOptions:
     """How recorded episodes are to be understood; functions are given themselves, or as "file.py:function".
 
     - `perceive`: from an observation, or that and its info, to a `Scene`; by default the task's, without environment.
-    - `hindsight`: the function that finds goals in what was done, see there; or "final", which wants what holds at
-      the end, or "each", which cuts at each fact that comes true, for the predicates that the task's goals have.
+    - `hindsight`: finds goals in what was done, as play has none: what a demonstrator brought about is what it wanted.
+      It is "final", which wants what holds at the end, or "each", which cuts at each fact that comes true, for the
+      predicates that the task's goals have; or a function from an episode's scenes to the stretches that are
+      demonstrations: `(start, end, wanted)` with timesteps that both belong to it, and either facts, or those scenes
+      with what `goal(scene)` needs in them.
     - `controls_from`: from a scene and the next one, and what was recorded if it takes three, to the control that leads
       there; "expert" asks the task's expert. By default, the expert is asked only where no controls were recorded.
     - `rate`: how many timesteps to keep per second, and `combine` the controls in between; `recorded_rate` is how
@@ -124,26 +124,28 @@ def import_demonstrations(
         raise BadInput("say what was demonstrated: --task file.py:task, or the name of a task")
     given = ImportOptions(**options)
     run = _Import(recordings, task, given)
-    items = tuple(run.demonstrations(callback))
     if output is None:
-        settings = run.settings
         data = Demonstrations(
-            items,
+            list(run.demonstrations(callback)),
             task=task.name,
             spec=task.spec,
             domain=task.domain,
             controls=run.controls,
-            arguments=settings.arguments,
+            arguments=run.settings.arguments,
         )
     else:
         with new_folder(Path(output)) as folder:
-            run.write(folder, items, given.words() + (["--mask", mask] if mask else []))
+            run.write(folder, callback, given.words() + (["--mask", mask] if mask else []))
         data = Demonstrations.read(output)
     data.report = run.report
     return data
 
 
 # Formats
+
+Format = Literal["npz", "minari", "lerobot", "robomimic"]
+READERS: Mapping[Format, str] = {"npz": "array", "minari": "minari", "lerobot": "lerobot", "robomimic": "robomimic"}
+MINARI_NAME = re.compile(r"([\w-]+/)*[\w-]+-v\d+")
 
 
 def read_recordings(source: str, format: Format | None = None, mask: str | None = None) -> Recordings:
@@ -181,6 +183,15 @@ class Dropped(Exception):
     """Why an episode, or a stretch of it, is no demonstration."""
 
 
+class Stretch(NamedTuple):
+    """Timesteps `start` to `end` of an episode, both included, and what was wanted, where the scenes do not say so."""
+
+    start: int
+    end: int
+    scenes: Sequence[Scene]
+    goal: Facts | None = None
+
+
 class _Import:
     """One import: what the task needs to know, and the report."""
 
@@ -211,17 +222,20 @@ class _Import:
         predicates = frozenset(fact.predicate for goal in goals for fact in goal)
         if not predicates:
             raise BadInput(f"--hindsight {wanted} needs goals: goal(scene) gave no facts in the task's environment")
-        return BY_FACTS[str(wanted)](self.task.labels, predicates)
+        state = self.task.labels.state
+        find = BY_FACTS[str(wanted)]
+        return lambda scenes: find([_of(predicates, state(scene)) for scene in scenes])
 
-    def write(self, folder: Path, items: Sequence[Demonstration], words: Sequence[str]) -> None:
-        """Write demonstrations as a data set, whose manifest says where they come from."""
-        report, recordings, entries = self.report, self.recordings, []
-        for index, demonstration in enumerate(items):
+    def write(self, folder: Path, callback: Callback, words: Sequence[str]) -> None:
+        """Write what is kept as a data set, whose manifest says where it comes from."""
+        entries = []
+        for index, demonstration in enumerate(self.demonstrations(callback)):
             data = encode_demonstration(demonstration)
             write_atomically(folder / file_name(index), data)
             entries.append(make_entry(index, demonstration, data))
         write_atomically(folder / DOMAIN, write_domain(self.task.domain))
-        options, dropped = tuple(map(shlex.quote, words)), dict(report.dropped)
+        place, found = self.recordings, self.report
+        options = tuple(map(shlex.quote, words))
         manifest = Manifest(
             settings=self.settings,
             episodes=len(entries),
@@ -230,77 +244,64 @@ class _Import:
             controls=self.controls,
             versions=versions(self.task.packages),
             files=tuple(entries),
-            source=Source(recordings.format, recordings.place, options, report.rate, report.read, dropped),
+            source=Source(place.format, place.place, options, found.rate, found.read, dict(found.dropped)),
         )
         write_manifest(folder, manifest)
 
     def demonstrations(self, callback: Callback) -> Iterator[Demonstration]:
         """Give what is kept, one by one, and complete the report; `BadInput` where nothing is left."""
-        report = self.report
-        for episode in self.recordings.episodes:
+        report, kept = self.report, 0
+        for recorded in self.recordings.episodes:
             report.read += 1
-            report.controls[self._origin(episode)] += 1
-            for found in self._found(episode):
-                if isinstance(found, Dropped):
-                    report.dropped[str(found)] += 1
-                    continue
-                report.kept += 1
-                report.steps += found.steps
-                report.demonstrators[found.demonstrator] += 1
-                if report.kept > MOST_EPISODES:
-                    raise BadInput(f"there are more than {MOST_EPISODES} demonstrations, the most in a data set")
-                yield found
+            report.controls[self._origin(recorded)] += 1
+            episode = thin(recorded, self.every, self.options.combine, () if self.make_control else self.task.switches)
+            found: list[Demonstration] = []
+            for stretch in self._stretches(episode):
+                try:
+                    found.append(self._demonstration(episode, stretch))
+                except Dropped as reason:  # noqa: PERF203
+                    report.dropped[str(reason)] += 1
+            kept += len(found)
+            report.demonstrators[episode.demonstrator] += len(found)
+            if kept > MOST_EPISODES:
+                raise BadInput(f"there are more than {MOST_EPISODES} demonstrations, the most in a data set")
+            yield from found
             callback(Progress("importing", report.read, self.recordings.total))
-        if not report.kept:
+        if not kept:
             reasons = ", ".join(f"{number} {reason}" for reason, number in report.dropped.most_common())
             what = f"of {report.read} episodes none can be used" if report.read else "there is no episode"
             raise BadInput(f"{self.recordings.place}: {what}{': ' if reasons else ''}{reasons}")
         if report.clipped:
             report.notes.append(f"{report.clipped} numbers of controls were clipped")
 
-    def _found(self, episode: RecordedEpisode) -> Iterator[Demonstration | Dropped]:
-        """Give the demonstrations in an episode, mostly one, and the reason for each that is none."""
-        switches = () if self.make_control else self.task.switches
-        episode = thin(episode, self.every, self.options.combine, switches)
-        scenes = self._scenes(episode)
+    def _stretches(self, episode: RecordedEpisode) -> list[Stretch]:
+        """Return the stretches of an episode that may be demonstrations, mostly all of it."""
+        scenes = [self._scene(episode, now) for now in range(len(episode.observations))]
         if len(scenes) < 2:
-            yield Dropped("without a step")
-            return
+            self.report.dropped["without a step"] += 1
+            return []
         if self.hindsight is None:
-            found = [Stretch(0, len(scenes) - 1, scenes)]
-        else:
-            found = stretches(self.hindsight, scenes, episode.name)
-            if not found:
-                yield Dropped("in which hindsight found nothing")
-        for stretch in found:
-            try:
-                yield self._demonstration(episode, stretch)
-            except Dropped as reason:  # noqa: PERF203
-                yield reason
+            return [Stretch(0, len(scenes) - 1, scenes)]
+        what = f"{episode.name}: hindsight(scenes)"
+        found = [_stretch(each, scenes, what) for each in call(what, list, call(what, self.hindsight, scenes))]
+        if not found:
+            self.report.dropped["in which hindsight found nothing"] += 1
+        return found
 
-    # What was seen
-
-    def _scenes(self, episode: RecordedEpisode) -> list[Scene]:
+    def _scene(self, episode: RecordedEpisode, now: int) -> Scene:
         """Return what was seen: as the user's function sees it, or else the task's, which is given no environment."""
-        scenes, places = [], 0 if self.perceive is None else min(_places(self.perceive), 2)
-        for now, observation in enumerate(episode.observations):
-            info = {} if episode.infos is None else dict(episode.infos[now])
-            where = f"{episode.name}, step {now}: perceive"
-            if self.perceive is not None:
-                scenes.append(call(where, self.perceive, *(observation, info)[:places]))
-            elif isinstance(observation, Scene):
-                scenes.append(observation)
-            else:
-                try:
-                    scenes.append(
-                        call(f"{where}(observation, info, None)", self.task.perceive, observation, info, None)
-                    )
-                except TaskError as error:
-                    reason = "what was recorded may be other than what the task sees: give --perceive file.py:function"
-                    raise TaskError(f"{error}; {reason}") from None
-        return scenes
-
-    # What was wanted
+        observation, info = episode.observations[now], {} if episode.infos is None else dict(episode.infos[now])
+        where = f"{episode.name}, step {now}: perceive"
+        if self.perceive is not None:
+            scene: Scene = call(where, self.perceive, *(observation, info)[: _places(self.perceive)])
+            return scene
+        if isinstance(observation, Scene):
+            return observation
+        try:
+            return call(f"{where}(observation, info, None)", self.task.perceive, observation, info, None)
+        except TaskError as error:
+            reason = "what was recorded may be other than what the task sees: give --perceive file.py:function"
+            raise TaskError(f"{error}; {reason}") from None
 
     def _demonstration(self, episode: RecordedEpisode, stretch: Stretch) -> Demonstration:
         """Return the demonstration in a stretch of an episode, labelled, with its controls; or raise `Dropped`."""
@@ -309,26 +310,26 @@ class _Import:
         self._check(check_scenes, self.task, seen)
         seen.states = states = [labels.state(scene) for scene in scenes]
         if stretch.goal is None:
-            goals = [labels.goal(scene) for scene in scenes]
+            seen.goals = [labels.goal(scene) for scene in scenes]
         else:
-            goals = [self._about_seen(stretch.goal, scene) for scene in scenes]
-        seen.goals = goals
+            seen.goals = [self._about_seen(stretch.goal, scene) for scene in scenes]
         self._check(check_facts, self.task.domain, seen)
-        if not any(goals):
+        if not any(seen.goals):
             raise Dropped("without a goal (see --hindsight)")
-        if self.hindsight is None and not _succeeded(episode, states[-1], goals[-1]):
+        goal = seen.goals[-1]
+        if self.hindsight is None and not _succeeded(episode, states[-1], goal):
             raise Dropped("that failed")
-        if self.hindsight is not None and not goals[-1] <= states[-1]:
+        if self.hindsight is not None and not goal <= states[-1]:
             raise Dropped("in which what hindsight wants is not achieved")
-        if self.hindsight is not None and goals[-1] <= states[0]:
+        if self.hindsight is not None and goal <= states[0]:
             raise Dropped("in which nothing was achieved")
         recorded = None if episode.controls is None else episode.controls[stretch.start : stretch.end]
-        controls = self._controls(episode, recorded, scenes, states, goals)
+        controls = self._controls(episode, recorded, seen)
         nothing = np.zeros((len(scenes) - 1, *self.controls.shape), self.controls.dtype)
         return Demonstration.of(
             scenes,
             states,
-            goals,
+            seen.goals,
             nothing if controls is None else controls,
             seed=episode.seed,
             demonstrator=episode.demonstrator,
@@ -351,8 +352,6 @@ class _Import:
         known = self.task.domain.constants
         return frozenset(fact for fact in goal if all(term in scene or term in known for term in fact.terms))
 
-    # What was done
-
     def _origin(self, episode: RecordedEpisode) -> str:
         """Return where the controls of an episode come from."""
         if self.make_control is not None:
@@ -362,22 +361,18 @@ class _Import:
         return UNKNOWN if self.ask is None else ASKED
 
     def _controls(
-        self,
-        episode: RecordedEpisode,
-        recorded: NDArray[Any] | None,
-        scenes: Sequence[Scene],
-        states: Sequence[Facts],
-        goals: Sequence[Facts],
+        self, episode: RecordedEpisode, recorded: NDArray[Any] | None, seen: CheckedEpisode
     ) -> NDArray[Any] | None:
         """Return the controls that lead from scene to scene, if they are known."""
         origin, where = self._origin(episode), episode.name
-        if origin == UNKNOWN:
+        if origin in (MADE, ASKED):
+            made = self._made(where, recorded, seen.scenes) if origin == MADE else self._asked(where, seen)
+            try:
+                recorded = np.array([np.asarray(control, np.float64) for control in made])
+            except (TypeError, ValueError):
+                raise BadInput(f"{where}: the controls that were made are not numbers, all of one shape") from None
+        if recorded is None:
             return None
-        if origin == MADE:
-            recorded = _as_array(self._made(where, recorded, scenes), where)
-        elif origin == ASKED:
-            recorded = _as_array(self._asked(where, scenes, states, goals), where)
-        assert recorded is not None
         controls, outside = as_controls(recorded, self.controls, where)
         if outside and not self.options.clip:
             what = f"{outside} of {recorded.size} numbers of controls are out of the action space's bounds"
@@ -387,16 +382,14 @@ class _Import:
 
     def _made(self, where: str, recorded: NDArray[Any] | None, scenes: Sequence[Scene]) -> list[Control]:
         """Return the controls that the user's function makes of two scenes, and of what was recorded between them."""
-        places = min(_places(self.make_control), 3)
+        places = _places(self.make_control)
         known = [None] * len(scenes) if recorded is None else recorded
         return [
             call(f"{where}, step {step}: controls(scene, next_scene)", self.make_control, *given[:places])
             for step, given in enumerate(zip(scenes, scenes[1:], known, strict=False))
         ]
 
-    def _asked(
-        self, where: str, scenes: Sequence[Scene], states: Sequence[Facts], goals: Sequence[Facts]
-    ) -> list[Control]:
+    def _asked(self, where: str, seen: CheckedEpisode) -> list[Control]:
         """Return the expert's controls for what was being done.
 
         Where nobody knows that, the control is one that does nothing: `still`, or else the one in the middle.
@@ -405,18 +398,11 @@ class _Import:
         assert ask is not None
         if still is None:
             still = self.controls.decode(np.zeros(self.controls.size, np.float32))
-        actions = traces_from_states(self.task.domain, states, goals, all_objects(scenes)).actions[:-1]
+        found = traces_from_states(self.task.domain, seen.states, seen.goals, all_objects(seen.scenes))
         return [
             call(f"{where}, step {step}: control(scene, {action})", ask, scene, action) if action else still
-            for step, (scene, action) in enumerate(zip(scenes, actions, strict=False))
+            for step, (scene, action) in enumerate(zip(seen.scenes, found.actions[:-1], strict=False))
         ]
-
-
-def _as_array(controls: list[Control], where: str) -> NDArray[Any]:
-    try:
-        return np.array([np.asarray(control, np.float64) for control in controls])
-    except (TypeError, ValueError):
-        raise BadInput(f"{where}: the controls that were made are not numbers, all of one shape") from None
 
 
 class _Findings(Findings):
@@ -446,3 +432,114 @@ def _succeeded(episode: RecordedEpisode, state: Facts, goal: Facts) -> bool:
         if key in final:
             return bool(np.all(final[key]))
     return goal <= state
+
+
+# Fewer timesteps
+
+
+def every(recorded: float | None, wanted: float | None) -> int:
+    """Return k where every k-th timestep is to be kept, so that there are `wanted` ones per second."""
+    if wanted is None:
+        return 1
+    if not wanted > 0:
+        raise BadInput(f"--rate is in Hz, and more than 0, not {wanted:g}")
+    if recorded is None:
+        raise BadInput("the recordings do not say how many timesteps there are per second: give --recorded-rate HZ")
+    k = round(recorded / wanted)
+    if k < 1 or abs(recorded / wanted - k) > 1e-6 * k:
+        fitting = ", ".join(f"{recorded / divisor:g}" for divisor in range(1, 6))
+        raise BadInput(f"{wanted:g} Hz is no whole part of the recorded {recorded:g} Hz; that would be: {fitting}, ...")
+    return k
+
+
+def thin(episode: RecordedEpisode, k: int, combine: Combine, switches: Sequence[int] = ()) -> RecordedEpisode:
+    """Return an episode with every k-th timestep, and the last one, wherever that is; controls are combined.
+
+    The numbers of a control that are `switches` are the last ones of each stretch, as nothing lies between open and
+    closed; so are controls that are whole numbers.
+    """
+    last, controls = len(episode.observations) - 1, episode.controls
+    if k == 1 or last < 1:
+        return episode
+    kept = [*range(0, last, k), last]
+    if controls is not None:
+        latest = controls[np.array(kept[1:]) - 1]
+        if controls.dtype.kind == "f" or controls.ndim > 1:
+            combined = np.array([COMBINED[combine](controls[start:end]) for start, end in pairwise(kept)])
+            if controls.ndim == 2 and switches:
+                combined[:, list(switches)] = latest[:, list(switches)]
+            latest = combined
+        controls = latest
+    infos = None if episode.infos is None else [episode.infos[now] for now in kept]
+    return replace(episode, observations=[episode.observations[now] for now in kept], controls=controls, infos=infos)
+
+
+# Controls
+
+
+def as_controls(recorded: NDArray[Any], controls: Controls, where: str) -> tuple[NDArray[Any], int]:
+    """Return controls, (steps, ...), as the task has them, within bounds, and how many numbers were out of bounds."""
+    size = controls.size if isinstance(controls, BoxControls) else 1
+    given = math.prod(recorded.shape[1:])
+    if given != size:
+        remedy = "give --controls-from file.py:function, which makes those of the task"
+        raise BadInput(f"{where}: a control has {given} numbers, but the task takes {size}; {remedy}")
+    flat = recorded.reshape(len(recorded), size).astype(np.float64)
+    for step in np.flatnonzero(~np.isfinite(flat).all(axis=1)):
+        raise BadInput(f"{where}, step {step}: the control is {flat[step].tolist()}, which is not finite")
+    if isinstance(controls, BoxControls):
+        low, high = np.array(controls.low), np.array(controls.high)
+        outside = np.maximum(low - flat, flat - high) > ROUNDING * (high - low)
+        return np.clip(flat, low, high).astype(controls.dtype).reshape(-1, *controls.shape), int(outside.sum())
+    last = controls.start + controls.n - 1
+    for step in np.flatnonzero((flat != np.floor(flat)) | (flat < controls.start) | (flat > last)):
+        what = f"the control is {flat[step, 0]:g}, but the task takes whole numbers, {controls.start} to {last}"
+        raise BadInput(f"{where}, step {step}: {what}")
+    return flat[:, 0].astype(controls.dtype), 0
+
+
+# Goals in hindsight
+
+
+def _stretch(given: Any, scenes: Sequence[Scene], what: str) -> Stretch:
+    """Return a stretch as a user's function gave it; `BadInput` where that makes no sense."""
+    try:
+        start, end, wanted = given
+        start, end, parts = int(start), int(end), list(wanted)
+    except (TypeError, ValueError):
+        form = "start, end, and scenes or facts"
+        raise BadInput(f"{what} must give {form}, but gave {type(given).__name__} {given!r:.60}") from None
+    if not 0 <= start < end < len(scenes):
+        raise BadInput(f"{what} gave timesteps {start} to {end}, but the episode has 0 to {len(scenes) - 1}")
+    if parts and all(isinstance(part, Scene) for part in parts):
+        if len(parts) != end - start + 1:
+            raise BadInput(f"{what} gave {len(parts)} scenes for timesteps {start} to {end}, both included")
+        return Stretch(start, end, parts)
+    if not all(isinstance(part, Atom) for part in parts):
+        raise BadInput(f"{what} gave neither scenes nor facts, but {parts[0]!r:.60}")
+    return Stretch(start, end, scenes[start : end + 1], frozenset(parts))
+
+
+def _of(predicates: frozenset[str], facts: Facts) -> Facts:
+    return frozenset(fact for fact in facts if fact.predicate in predicates)
+
+
+def _final(facts: Sequence[Facts]) -> Iterator[tuple[int, int, Facts]]:
+    """Give all of an episode, in which the facts that hold at its end were wanted."""
+    yield 0, len(facts) - 1, facts[-1]
+
+
+def _each(facts: Sequence[Facts]) -> Iterator[tuple[int, int, Facts]]:
+    """Cut an episode wherever facts come true, and stay true for some steps: just these were wanted.
+
+    What comes after the last of them is left out.
+    """
+    start = 0
+    for now in range(1, len(facts)):
+        achieved = frozenset.intersection(*facts[now : now + SETTLING + 1]) - facts[now - 1]
+        if achieved:
+            yield start, now, achieved
+            start = now
+
+
+BY_FACTS = {"final": _final, "each": _each}  # as the command line names them

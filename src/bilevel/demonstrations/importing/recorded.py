@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from bilevel.demonstrations.dataset import MANIFEST, OWN
 from bilevel.symbolic.domain import BadInput
 
+NUMBERS = "fiub"  # the kinds of NumPy's types that are numbers
+
 
 @dataclass(frozen=True)
 class RecordedEpisode:
@@ -41,7 +43,7 @@ class RecordedEpisode:
             raise BadInput(f"{self.name}: {len(self.infos)} infos, but {seen} observations")
         if controls is None:
             return
-        if controls.dtype.kind not in "fiub" or controls.ndim == 0:
+        if controls.dtype.kind not in NUMBERS or controls.ndim == 0:
             raise BadInput(f"{self.name}: the controls are {controls.dtype} of shape {controls.shape}, not numbers")
         if len(controls) not in (seen - 1, seen):
             lengths = f"{seen} observations, but {len(controls)} controls"

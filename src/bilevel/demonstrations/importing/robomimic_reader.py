@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from bilevel.demonstrations.importing.recorded import RecordedEpisode, Recordings, reading, timesteps
+from bilevel.demonstrations.importing.recorded import NUMBERS, RecordedEpisode, Recordings, reading, timesteps
 from bilevel.json_files import decode
 from bilevel.symbolic.domain import BadInput
 
@@ -41,7 +41,7 @@ def read_robomimic(path: Path, mask: str | None = None) -> Recordings:
     with reading(path), h5py.File(path, "r") as file:
         if not isinstance(file.get("data"), h5py.Group):
             raise BadInput(f"{path}: there is no group 'data', so it is no file of robomimic's")
-        names = sorted(file["data"], key=_number)
+        names = sorted(file["data"], key=lambda name: (len(name), name))  # demo_10 after demo_9
         masks = {name: _texts(members) for name, members in file.get("mask", {}).items()}
         env_args = decode(file["data"].attrs.get("env_args", "{}"), EnvArgs, f"{path}: the attribute 'env_args'")
     if mask is not None:
@@ -57,13 +57,6 @@ def read_robomimic(path: Path, mask: str | None = None) -> Recordings:
     return Recordings("robomimic", str(path), episodes, len(names), settings.control_freq)
 
 
-def _number(name: str) -> tuple[str, int]:
-    """Return what sorts demo_10 after demo_9."""
-    digits = re.search(r"[0-9]{0,18}$", name)
-    assert digits is not None
-    return name[: digits.start()], int(digits[0] or 0)
-
-
 def _texts(dataset: Any) -> set[str]:
     return {name.decode() if isinstance(name, bytes) else str(name) for name in np.ravel(dataset[()])}
 
@@ -75,7 +68,8 @@ def _episode(path: Path, name: str, operator: str, shaped: bool) -> RecordedEpis
         if not isinstance(group, h5py.Group) or "obs" not in group:
             reason = "make them with robomimic's own dataset_states_to_obs"
             raise BadInput(f"{path}: {where} has no observations, 'obs'; {reason}")
-        parts = {part: _arrays(group[part], f"{path}: {where}/{part}") for part in group if part in PARTS}
+        wanted = [part for part in ("obs", "next_obs", "actions", "rewards") if part in group]
+        parts = {part: _arrays(group[part], f"{path}: {where}/{part}") for part in wanted}
     observations = timesteps(parts["obs"], f"{path}: {where}: its observations")
     if "next_obs" in parts:
         observations += timesteps(parts["next_obs"], f"{path}: {where}: its next_obs")[-1:]
@@ -83,14 +77,11 @@ def _episode(path: Path, name: str, operator: str, shaped: bool) -> RecordedEpis
     return RecordedEpisode(where, observations, parts.get("actions"), None, success, operator)
 
 
-PARTS = ("obs", "next_obs", "actions", "rewards")
-
-
 def _arrays(part: Any, where: str) -> Any:
     """Return the numbers in a data set, or a dictionary of those in a group."""
     if isinstance(part, h5py.Group):
         return {name: _arrays(member, f"{where}/{name}") for name, member in part.items()}
     array: NDArray[Any] = np.asarray(part[()])
-    if array.dtype.kind not in "fiub" or array.ndim == 0:
+    if array.dtype.kind not in NUMBERS or array.ndim == 0:
         raise BadInput(f"{where}: holds {array.dtype} of shape {array.shape}, not numbers for each timestep")
     return array

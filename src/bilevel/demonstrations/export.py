@@ -1,0 +1,336 @@
+"""Data sets of demonstrations as those of Minari and of LeRobot (v3.0), for programs that read these.
+
+In both, an action is the control that was executed, and there are as many rows for objects as the most that a
+demonstration has. The folder `bilevel` in what is exported, at which neither of them looks, is the data set itself:
+nothing of it is lost.
+
+**Minari**: an observation is a scene, `agent`, `objects` with a row for each object, and `visible`; the episode's
+metadata says what is in the rows (`objects`, pairs of a name and a type as JSON). From its seed, an episode can be
+lived through again. What else is known is in `infos`, with a row for each observation; texts are UTF-8:
+
+- `expert_control`: what the expert wanted, to be imitated; differs from the action where it was perturbed
+- `high_level_action`: what the expert was doing, such as pick(block1), where it said so
+- `goal`: what is wanted by then, as facts with & between them
+- `events`: what happened that no action explains, such as teleport block1, with ; between them
+
+At the last observation nothing is done any more: its control is zero and its action is empty.
+
+**LeRobot**: a frame is what was seen and what was done then: `observation.state` is the agent,
+`observation.environment_state` has a row for each object, one after the other, and `observation.visible` says which of
+them were seen. `expert_control` is as above, and `subtask_index` what the expert was doing: LeRobot gives its text as
+`subtask`. The text of the task is the goal at the end.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import h5py  # noqa: F401 (Minari needs it, as PIL, but imports it only when it writes)
+import minari
+import msgspec
+import numpy as np
+import PIL  # noqa: F401
+import pyarrow as pa
+import pyarrow.parquet as pq
+from gymnasium import spaces
+from gymnasium.envs.registration import EnvSpec
+from minari.data_collector.episode_buffer import EpisodeBuffer
+from minari.dataset.minari_dataset import parse_dataset_id
+from minari.dataset.minari_storage import MinariStorage
+from minari.namespace import create_namespace, list_local_namespaces
+from minari.storage.datasets_root_dir import get_dataset_path
+from numpy.typing import NDArray
+
+from bilevel.demonstrations.dataset import OWN, Demonstrations
+from bilevel.demonstrations.demonstration import Demonstration
+from bilevel.demonstrations.importing.lerobot_reader import ACTION, EPISODE, FRAME, INDEX, INFO, TASK, TASKS, TIME, V3
+from bilevel.demonstrations.importing.lerobot_reader import SUCCESS as NEXT_SUCCESS
+from bilevel.files import new_folder, write_atomically
+from bilevel.json_files import encode
+from bilevel.progress import Callback, Progress, silent
+from bilevel.symbolic.domain import BadInput, Facts
+from bilevel.tasks.controls import BoxControls, Controls
+from bilevel.tasks.scene_env import SUCCESS, SceneEnv
+from bilevel.tasks.task import Task
+
+
+def _rows(demonstrations: Iterable[Demonstration]) -> int:
+    """Return the most objects that a demonstration has."""
+    return max((len(demonstration.objects) for demonstration in demonstrations), default=0)
+
+
+def _padded(array: NDArray[Any], rows: int) -> NDArray[Any]:
+    """Return an array, (timesteps, objects, ...), with so many rows for objects."""
+    return np.pad(array, [(0, 0), (0, rows - array.shape[1]), *[(0, 0)] * (array.ndim - 2)])
+
+
+def _text(goal: Facts) -> str:
+    return " & ".join(map(str, sorted(goal)))
+
+
+# Minari
+
+
+def export_to_minari(
+    demonstrations: Demonstrations,
+    identifier: str,
+    task: Task | None = None,
+    callback: Callback = silent,
+) -> Path:
+    """Write a data set among Minari's own, where MINARI_DATASETS_PATH says, and return its folder.
+
+    If the `task` is given, and found by a name or in a module, Minari can make its environment again.
+    """
+    try:
+        parse_dataset_id(identifier if "//" not in identifier else "")  # two would be another name for a folder
+    except (ValueError, TypeError):  # the latter where there is no version
+        raise BadInput(f"'{identifier}' is no name of a Minari data set; an example of one: mine/cubes-v0") from None
+    target = Path(get_dataset_path(identifier)).absolute()
+    if target.exists():
+        remedy = f"choose another name or version, or remove it with: minari delete {identifier}"
+        raise BadInput(f"{target}: there is a Minari data set '{identifier}' already; {remedy}")
+    spec, rows = demonstrations.spec, _rows(demonstrations)
+    objects = [json.dumps(list(demonstration.objects.items())) for demonstration in demonstrations]
+    with new_folder(target) as folder:
+        storage = MinariStorage.new(
+            folder / "data",
+            observation_space=spaces.Dict(
+                agent=spaces.Box(-np.inf, np.inf, (len(spec.agent),), np.float32),
+                objects=spaces.Box(-np.inf, np.inf, (rows, len(spec.columns)), np.float32),
+                visible=spaces.MultiBinary(rows),
+            ),
+            action_space=_action_space(demonstrations.controls),
+            env_spec=_environment(task, demonstrations),
+            data_format="hdf5",
+        )
+        manifest = demonstrations.manifest
+        how = msgspec.to_builtins({"settings": manifest.settings, "versions": manifest.versions}) if manifest else {}
+        description = f"Episodes of an expert at the task {demonstrations.task} ({demonstrations.command})."
+        storage.update_metadata(
+            {
+                "dataset_id": identifier,
+                "minari_version": minari.__version__,
+                "algorithm_name": "expert",
+                "description": description,
+                "bilevel": {"features": {"agent": list(spec.agent), "objects": list(spec.columns)}, **how},
+            }
+        )
+        storage.update_episodes(_minari_episodes(demonstrations, rows, callback))
+        storage.update_episode_metadata([{"objects": each} for each in objects])
+        demonstrations.copy_to(folder / OWN)
+        namespace = identifier.rpartition("/")[0]
+        if namespace and namespace not in list_local_namespaces():
+            create_namespace(namespace)
+    return target
+
+
+def _action_space(controls: Controls) -> spaces.Space[Any]:
+    if not isinstance(controls, BoxControls):
+        return spaces.Discrete(controls.n, start=controls.start)
+    low, high = (np.reshape(bound, controls.shape).astype(controls.dtype) for bound in (controls.low, controls.high))
+    return spaces.Box(low, high, dtype=low.dtype.type)
+
+
+def _environment(task: Task | None, demonstrations: Demonstrations) -> EnvSpec | None:
+    """Return what Gymnasium needs to make the environment again, if it can, wherever the data set is taken."""
+    if task is None:
+        return None
+    spec: EnvSpec | None = SceneEnv(task, **demonstrations.arguments).env.spec
+    if spec is None and task.source and ".py:" not in task.source:
+        arguments = {"task": task.source, **demonstrations.arguments}
+        return EnvSpec("bilevel/task-v0", "bilevel.tasks.registry:make_env", disable_env_checker=True, kwargs=arguments)
+    return spec
+
+
+def _minari_episodes(demonstrations: Demonstrations, rows: int, callback: Callback) -> Iterator[EpisodeBuffer]:
+    for number, demonstration in enumerate(demonstrations, 1):
+        yield minari_episode(demonstration, rows)
+        callback(Progress("exporting", number, len(demonstrations)))
+
+
+def minari_episode(demonstration: Demonstration, rows: int) -> EpisodeBuffer:
+    """Return a demonstration as Minari wants it, with so many rows for objects."""
+    last = np.arange(demonstration.steps) == demonstration.steps - 1
+    success = demonstration.outcome == SUCCESS
+    events: list[list[str]] = [[] for _ in range(demonstration.steps + 1)]
+    for timestep, event in demonstration.events:
+        events[timestep].append(event)
+    return EpisodeBuffer(
+        seed=demonstration.seed,
+        observations={
+            "agent": demonstration.agent,
+            "objects": _padded(demonstration.features, rows),
+            "visible": _padded(demonstration.visible.astype(np.int8), rows),
+        },
+        actions=demonstration.executed,
+        rewards=(last & success).astype(np.float64),
+        terminations=last & success,
+        truncations=last & (not success),
+        infos={
+            "expert_control": np.concatenate([demonstration.controls, np.zeros_like(demonstration.controls[:1])]),
+            "high_level_action": _as_bytes([*(str(action or "") for action in demonstration.actions), ""]),
+            "goal": _as_bytes(map(_text, demonstration.at_each_timestep(demonstration.goals))),
+            "events": _as_bytes("; ".join(now) for now in events),
+        },
+    )
+
+
+def _as_bytes(texts: Iterable[str]) -> NDArray[np.bytes_]:
+    """Return texts as plain arrays of bytes: HDF5's own strings come back as Python objects."""
+    return np.array([text.encode() for text in texts])
+
+
+# LeRobot
+
+USUAL_RATE = 10.0  # Hz
+STATE, EXPERT_CONTROL, SUBTASK = "observation.state", "expert_control", "subtask_index"
+FILE = "chunk-{chunk_index:03d}/file-{file_index:03d}.parquet"
+QUANTILES = {"q01": 0.01, "q10": 0.1, "q50": 0.5, "q90": 0.9, "q99": 0.99}
+
+Columns = dict[str, NDArray[Any]]  # (frames, ...) each
+
+
+def export_to_lerobot(
+    demonstrations: Demonstrations,
+    output: Path | str,
+    rate: float | None = None,
+    callback: Callback = silent,
+) -> Path:
+    """Write a data set as a new folder of LeRobot's, and return it; `BadInput` where there is something already.
+
+    The `rate` is how many timesteps there are in a second; unless told, it is what the data set says, or else 10.
+    """
+    source = demonstrations.manifest.source if demonstrations.manifest else None
+    rate = rate if rate is not None else (source and source.rate) or USUAL_RATE
+    if not 0 < rate < np.inf:
+        raise BadInput(f"the rate is how many timesteps there are in a second, not {rate}")
+    rows = _rows(demonstrations)
+    has_controls = all(demonstration.has_controls for demonstration in demonstrations)
+    tasks: dict[str, int] = {}
+    subtasks = {"": 0}  # where the expert does not say what it is doing
+    parts: list[Columns] = []
+    for number, demonstration in enumerate(demonstrations):
+        if demonstration.steps == 0:
+            raise BadInput(f"episode {number} has no steps, which LeRobot does not know")
+        columns = _frames(number, demonstration, rows, rate, tasks, subtasks)
+        parts.append({name: columns[name] for name in columns if has_controls or name not in (ACTION, EXPERT_CONTROL)})
+        callback(Progress("exporting", number + 1, len(demonstrations)))
+    frames = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    frames[INDEX] = np.arange(len(frames[INDEX]))
+    with new_folder(Path(output)) as folder:
+        first = FILE.format(chunk_index=0, file_index=0)
+        _write_table(folder / "data" / first, pa.table({name: _column(array) for name, array in frames.items()}))
+        _write_table(folder / "meta/episodes" / first, pa.Table.from_pylist(_index(parts, list(tasks))))
+        _write_table(folder / f"{TASKS}.parquet", _texts_table(tasks, TASK))
+        _write_table(folder / "meta/subtasks.parquet", _texts_table(subtasks, SUBTASK))
+        statistics = {name: _statistics(array) for name, array in frames.items()}
+        write_atomically(folder / "meta/stats.json", encode(statistics))
+        write_atomically(
+            folder / INFO, encode(_info(frames, len(parts), len(tasks), rate, list(demonstrations.spec.agent)))
+        )
+        demonstrations.copy_to(folder / OWN)
+    return Path(output)
+
+
+def _frames(
+    number: int, demonstration: Demonstration, rows: int, rate: float, tasks: dict[str, int], subtasks: dict[str, int]
+) -> Columns:
+    """Return the frames of one episode, those of objects and controls only where there are any; number its texts."""
+    steps = demonstration.steps
+    frame = np.arange(steps)
+    last = frame == steps - 1
+    success = last & (demonstration.outcome == SUCCESS)
+    texts = [str(action or "") for action in demonstration.actions]
+    columns: Columns = {
+        STATE: demonstration.agent[:-1],
+        "observation.environment_state": _padded(demonstration.features[:-1], rows),
+        "observation.visible": _padded(demonstration.visible[:-1], rows).astype(np.float32),
+        ACTION: demonstration.executed,
+        EXPERT_CONTROL: demonstration.controls,
+        SUBTASK: np.array([subtasks.setdefault(text, len(subtasks)) for text in texts], np.int64),
+        "next.reward": success.astype(np.float32),
+        "next.done": last,
+        NEXT_SUCCESS: success,
+        TIME: (frame / rate).astype(np.float32),
+        FRAME: frame,
+        EPISODE: np.full(steps, number),
+        INDEX: frame,
+        TASK: np.full(steps, tasks.setdefault(_text(demonstration.goals[-1][1]), len(tasks))),
+    }
+    flat = {name: array if array.ndim == 1 else array.reshape(steps, -1) for name, array in columns.items()}
+    return {name: array[:, 0] if array.shape[1:] == (1,) else array for name, array in flat.items() if array.size}
+
+
+def _info(frames: Columns, episodes: int, tasks: int, rate: float, agent: list[str]) -> dict[str, Any]:
+    """Return what info.json says."""
+    return {
+        "codebase_version": V3,
+        "robot_type": None,
+        "total_episodes": episodes,
+        "total_frames": len(frames[INDEX]),
+        "total_tasks": tasks,
+        "chunks_size": 1000,
+        "data_files_size_in_mb": 100,
+        "video_files_size_in_mb": 200,
+        "fps": int(rate) if rate == int(rate) else rate,
+        "splits": {"train": f"0:{episodes}"},
+        "data_path": f"data/{FILE}",
+        "video_path": None,
+        "features": {
+            name: {
+                "dtype": str(array.dtype),
+                "shape": list(array.shape[1:]) or [1],
+                "names": agent if name == STATE else None,
+            }
+            for name, array in frames.items()
+        },
+    }
+
+
+def _index(parts: list[Columns], tasks: list[str]) -> list[dict[str, Any]]:
+    """Return what the index says of each episode: where it is, and how long."""
+    ends = np.cumsum([len(part[FRAME]) for part in parts]).tolist()
+    return [
+        {
+            EPISODE: number,
+            "tasks": [tasks[part[TASK][0]]],
+            "length": len(part[FRAME]),
+            "data/chunk_index": 0,
+            "data/file_index": 0,
+            "dataset_from_index": end - len(part[FRAME]),
+            "dataset_to_index": end,
+            "meta/episodes/chunk_index": 0,
+            "meta/episodes/file_index": 0,
+        }
+        for number, (part, end) in enumerate(zip(parts, ends, strict=True))
+    ]
+
+
+def _statistics(array: NDArray[Any]) -> dict[str, list[float]]:
+    """Return the statistics of a column, by which LeRobot normalises what its policies see and do."""
+    numbers = np.asarray(array, np.float64).reshape(len(array), -1)
+    found = {"min": numbers.min(0), "max": numbers.max(0), "mean": numbers.mean(0), "std": numbers.std(0)}
+    found |= {name: np.quantile(numbers, share, axis=0) for name, share in QUANTILES.items()}
+    return {**{name: values.tolist() for name, values in found.items()}, "count": [len(numbers)]}
+
+
+def _column(array: NDArray[Any]) -> pa.Array:
+    flat = pa.array(array.reshape(-1))
+    return flat if array.ndim == 1 else pa.FixedSizeListArray.from_arrays(flat, array.shape[1])
+
+
+def _texts_table(texts: Mapping[str, int], column: str) -> pa.Table:
+    """Return the numbers of texts as pandas writes a table whose index they are: LeRobot asks for them by that."""
+    table = pa.table({column: list(texts.values()), "__index_level_0__": list(texts)})
+    plain = {"field_name": column, "name": column, "pandas_type": "int64", "numpy_type": "int64", "metadata": None}
+    index = {"field_name": "__index_level_0__", "name": None, "pandas_type": "unicode", "numpy_type": "object"}
+    columns = {"index_columns": ["__index_level_0__"], "columns": [plain, {**index, "metadata": None}]}
+    return table.replace_schema_metadata({"pandas": msgspec.json.encode({**columns, "column_indexes": []})})
+
+
+def _write_table(path: Path, table: pa.Table) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(table, path, compression="snappy")
