@@ -462,7 +462,7 @@ def _learn_bilevel(
         problems,
         lambda stage, done, total: run.callback(Progress(stage, done, total)),
     )
-    first = completion.complete(data.rules, len(data.rules))
+    first = completion.complete(data.rules)
 
     def make_agent(rounds: Sequence[Round]) -> MakeAgent:
         rules, weights = completion.fill(first, gaps_of(rounds)), rounds[-1].network.weights
@@ -478,7 +478,7 @@ def _learn_bilevel(
         rounds = run.train(data.samples, make_network, make_agent, partial(encode_episode, encoding))
         shape = NetworkShape(GRAPH, config.hidden, config.rounds) if is_own else NetworkShape(kind.__name__)
     rules = completion.fill(first, gaps_of(rounds))
-    summary = {**data.summary, "rules_shown": rules.shown, "completion": rules.statement}
+    summary = {**data.summary, "rules_shown": len(data.rules), "completion": rules.statement}
     if learned:
         summary["domain"] = learned.summary
     card = msgspec.structs.replace(

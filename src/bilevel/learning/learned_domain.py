@@ -7,15 +7,13 @@ was doing, they also say which one each learned action is, argument by argument:
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, NamedTuple
 
 from bilevel.demonstrations.dataset import Demonstrations
-from bilevel.demonstrations.demonstration import Demonstration
 from bilevel.demonstrations.traces import explain, label
-from bilevel.domain_learning.conditions import LearnedDomain
 from bilevel.domain_learning.learn import learn_domain
 from bilevel.symbolic.domain import Action, Domain
 from bilevel.tasks.task import Task
@@ -77,10 +75,6 @@ class Translation:
         ]
         return found[0] if len(found) == 1 else None
 
-    def translated(self, demonstration: Demonstration) -> Demonstration:
-        """Return the demonstration with the learned actions in place of the expert's."""
-        return replace(demonstration, actions=tuple(map(self.learned_action, demonstration.actions)))
-
     def texts(self, domain: Domain) -> dict[str, str | None]:
         """Say for each action of the learned domain what the expert calls it, if that is known."""
         found: dict[str, str | None] = {}
@@ -95,24 +89,18 @@ class Translation:
 
 
 def find_translation(steps: Iterable[tuple[Sequence[Action | None], Sequence[Action | None]]]) -> Translation:
-    """Find what an expert calls learned actions.
+    """Find what an expert calls learned actions: for each time that one was done, what it mostly said meanwhile.
 
     Of every step of each episode it is given the learned action that the step helped to bring about, and what the
     expert said it was doing.
     """
     found: dict[str, list[Doing]] = defaultdict(list)
     for learned, recorded in steps:
-        for action, said in _doings(learned, recorded):
-            found[action.name].append((action, said))
+        for action, stretch in groupby(zip(learned, recorded, strict=True), key=lambda step: step[0]):
+            said = Counter(said for _, said in stretch if said is not None)
+            if action is not None and said:
+                found[action.name].append((action, max(sorted(said), key=said.__getitem__)))
     return Translation({name: _forms(doings) for name, doings in sorted(found.items())})
-
-
-def _doings(learned: Sequence[Action | None], recorded: Sequence[Action | None]) -> Iterator[Doing]:
-    """Yield each time that a learned action was done, with what the expert mostly said meanwhile, if anything."""
-    for action, steps in groupby(zip(learned, recorded, strict=True), key=lambda step: step[0]):
-        said = Counter(said for _, said in steps if said is not None)
-        if action is not None and said:
-            yield action, max(sorted(said), key=said.__getitem__)
 
 
 def _forms(doings: Sequence[Doing]) -> tuple[Form, ...]:
@@ -140,22 +128,12 @@ def _source(doings: Sequence[Doing], argument: int) -> Source:
     return name if number >= NEARLY_ALL * len(doings) else None
 
 
-@dataclass(frozen=True)
-class LearnedSymbols:
-    """A domain that was learned, its text, and what the expert calls its actions."""
+class LearnedSymbols(NamedTuple):
+    """The text of a domain that was learned, what the expert calls its actions, and what policy.json says of it."""
 
-    domain: LearnedDomain
     text: str
     translation: Translation
-
-    @property
-    def summary(self) -> dict[str, Any]:
-        """What policy.json says about it."""
-        return {
-            "seen": {name: list(counts) for name, counts in self.domain.counts.items()},
-            "dropped": sum(dropped.count for dropped in self.domain.dropped),
-            "asked_as": self.translation.texts(self.domain.domain),
-        }
+    summary: dict[str, Any]
 
 
 def learn_symbols(demonstrations: Demonstrations, task: Task | None) -> tuple[Demonstrations, LearnedSymbols]:
@@ -164,12 +142,20 @@ def learn_symbols(demonstrations: Demonstrations, task: Task | None) -> tuple[De
     What the expert said it was doing plays no part in the domain. It is only translated into the learned actions.
     """
     study = learn_domain(demonstrations, task, held_out=0.0)
-    domain = study.domain
+    domain, learned = study.domain, study.learned
     translation = find_translation(
         (explain(demonstration, domain, *label(demonstration, task), use_recorded=False).actions, demonstration.actions)
         for demonstration in demonstrations
     )
-    spec = replace(demonstrations.spec, untold=study.learned.untold)
-    name = task.name if task else demonstrations.task
-    translated = demonstrations.with_domain(domain, spec, name, translation.translated)
-    return translated, LearnedSymbols(study.learned, study.text, translation)
+    translated = demonstrations.with_domain(
+        domain,
+        replace(demonstrations.spec, untold=learned.untold),
+        task.name if task else demonstrations.task,
+        lambda shown: replace(shown, actions=tuple(map(translation.learned_action, shown.actions))),
+    )
+    summary = {
+        "seen": {name: list(counts) for name, counts in learned.counts.items()},
+        "dropped": sum(dropped.count for dropped in learned.dropped),
+        "asked_as": translation.texts(domain),
+    }
+    return translated, LearnedSymbols(study.text, translation, summary)

@@ -100,10 +100,9 @@ def _trace_to_a_goal(domain: Domain, decisions: Sequence[Decision], state: Facts
 
 @dataclass(frozen=True)
 class LearnedRules:
-    """Rules, the first `shown` of them from demonstrations, and what completing them has proved, if it was done."""
+    """Rules, and what completing them has proved, if it was done."""
 
     rules: tuple[Rule, ...]
-    shown: int
     commit: bool = False
     statement: str = ""
 
@@ -120,10 +119,10 @@ class RuleCompletion:
     problems: Sequence[Problem]
     callback: Callable[[str, int, int], None]
 
-    def complete(self, rules: tuple[Rule, ...], shown: int, met: Sequence[Problem] = ()) -> LearnedRules:
+    def complete(self, rules: tuple[Rule, ...], met: Sequence[Problem] = ()) -> LearnedRules:
         """Return the rules and those that complete them, for these problems, too."""
         if not self.seeds:
-            return LearnedRules(rules, shown)
+            return LearnedRules(rules)
         found = complete_rules(
             rules,
             self.domain,
@@ -135,14 +134,14 @@ class RuleCompletion:
             budget=BUDGET,
             callback=self.callback,
         )
-        return LearnedRules(found.rules, shown, found.commit, str(found))
+        return LearnedRules(found.rules, found.commit, str(found))
 
     def fill(self, known: LearnedRules, gaps: RuleGaps) -> LearnedRules:
         """Return the rules with those that fill the gaps."""
         rules = extend_rules(known.rules, gaps.traces, self.domain)
         if rules == known.rules and not (gaps.problems and self.seeds):
             return known
-        return self.complete(rules, known.shown, gaps.problems)
+        return self.complete(rules, gaps.problems)
 
 
 def seed_problems(domain: Domain, situations: Iterable[tuple[Facts, Facts, Mapping[str, str]]]) -> tuple[Problem, ...]:

@@ -388,8 +388,8 @@ class EndToEndNetwork(ImitationNetwork):
         h_facts = self.embed["fact"](facts) if has_facts else facts  # (facts, batch, hidden)
         for layers in self.rounds:
             assert isinstance(layers, nn.ModuleDict)
-            heard = layers["global"](h_global)
             told = layers["object"](h_objects) + layers["global_to_object"](h_global)
+            heard = layers["global"](h_global)
             if has_facts:
                 told = told + _to_objects(layers["fact_to_object"](h_facts), arguments, len(h_objects))
                 inputs = torch.cat([h_facts, _from_objects(h_objects, arguments)], dim=-1)
