@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := python -m pip install --quiet --disable-pip-version-check
 
-# torch for the CPU, without the gigabytes that the usual build for Linux has for GPUs; any from 2.2 on will do, too.
+# torch for the CPU, without the gigabytes that the usual build for Linux has for GPUs; any from 2.4 on will do, too.
 # Where the usual index has none, it comes from PyTorch's own; where that cannot be reached, the usual build will do.
 TORCH ?= torch==2.13.0
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu

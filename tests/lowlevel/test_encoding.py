@@ -187,9 +187,9 @@ def test_of_untold_parameters_nothing_is_told() -> None:
 @pytest.mark.parametrize(
     ("untold", "message"),
     [
-        ({"fold": ("?s",)}, "the domain 'laundry' has no such"),
-        ({"hang": ("?x",)}, "'hang' has the parameters \\?s, \\?t, \\?l"),
-        ({"wipe": ("?s",)}, "leaves nothing of 'wipe'"),
+        ({"fold": ("?s",)}, "it has none"),
+        ({"hang": ("?x",)}, "of its parameters in the domain 'laundry': \\?s, \\?t, \\?l"),
+        ({"wipe": ("?s",)}, "some, and not all, of its parameters"),
     ],
 )
 def test_untold_parameters_must_be_those_of_the_domain(untold: dict[str, tuple[str, ...]], message: str) -> None:

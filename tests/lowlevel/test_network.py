@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from random_cases import Case, cases, random_scene
 from slow_network import sizes
 
-from bilevel.lowlevel.encoding import FeatureEncoder, encoding_of
+from bilevel.lowlevel.encoding import FeatureEncoder, encoding_of, turns
 from bilevel.lowlevel.network import GraphNetwork, TorchNetwork, scales_of, weights_of
 from bilevel.lowlevel.numpy_network import NumpyNetwork, weight_shapes
 from bilevel.symbolic.domain import Action, BadInput
@@ -130,4 +130,4 @@ def test_rounding_errors_of_an_angle_that_never_changes_are_not_blown_up() -> No
     numbers = np.array([[8e-8, -1.0], [-9e-8, 1.0], [3e-8, -1.0]], np.float32)
     assert scales_of(numbers, turns=[0, 1]).tolist() == [1.0, pytest.approx(1 / numbers[:, 1].std())]
     told = FeatureEncoder(Spec({"x": Position, "way": Angle, "speed": Scalar}, {"car": {"way": Angle, "x": Position}}))
-    assert (told.agent_turns, told.object_turns) == ([1, 2], [0, 1])
+    assert (turns(told.agent_numbers), turns(told.object_numbers)) == ([1, 2], [0, 1])

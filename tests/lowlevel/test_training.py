@@ -141,20 +141,6 @@ def test_the_number_of_updates_does_not_depend_on_that_of_samples() -> None:
         assert last == pytest.approx(1e-3 * (1 + math.cos(math.pi * (1 - 1 / (2 * steps)))) / 2, rel=1e-3)
 
 
-def test_a_torch_without_fused_steps_learns_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    usual = torch.optim.Adam
-
-    def older(*arguments: object, fused: bool = False, **options: object) -> torch.optim.Adam:
-        if fused:
-            raise RuntimeError("`fused=True` requires all the params to be CUDA")
-        return usual(*arguments, **options)  # type: ignore[arg-type]
-
-    first = trained()
-    monkeypatch.setattr(torch.optim, "Adam", older)
-    second = trained()
-    assert all(np.allclose(first.weights[name], second.weights[name], atol=1e-5) for name in first.weights)
-
-
 # Setting episodes aside
 
 
@@ -252,18 +238,15 @@ def test_an_image_is_what_encoding_the_image_of_a_scene_gives(
 ) -> None:
     spec = spec_with(symmetry)
     encoding = encoding_of(DOMAIN, spec)
-    columns = network_of(encoding).columns(())
-    assert columns is not None
-    _, image = images(columns.symmetries, columns.columns)
+    _, image = images([symmetry], network_of(encoding).columns(()))
     row = row_of(spec, encoding, (1, 1, 1), swapped=False)
     assert row[image.sources] * image.factors == pytest.approx(row_of(spec, encoding, signs, swapped), rel=1e-4)
 
 
 def test_what_a_feature_is_swapped_with_must_be_told_in_the_same_way() -> None:
-    columns = network_of(encoding_of(DOMAIN, spec_with(Transpose(("x", "radius"), (0, 1))))).columns(())
-    assert columns is not None
+    network = network_of(encoding_of(DOMAIN, spec_with(Transpose(("x", "radius"), (0, 1)))))
     with pytest.raises(BadInput, match="swaps 'x' with 'radius'"):
-        images(columns.symmetries, columns.columns)
+        images(network.symmetries, network.columns(()))
 
 
 def drawn_samples(encoding: Encoding, count: int = 40) -> Samples:
@@ -275,11 +258,10 @@ def drawn_samples(encoding: Encoding, count: int = 40) -> Samples:
 
 def test_each_pass_shows_other_images_and_an_exception_stays_as_it_is() -> None:
     network = network_of(encoding_of(DOMAIN, spec_with(Mirror(MIRROR.features, MIRROR.controls, ("pick",)))))
-    ours, columns = drawn_samples(network.encoding), network.columns(())
-    assert columns is not None
+    ours = drawn_samples(network.encoding)
     (table,) = network.table(ours)
     before, passes = table.clone(), []
-    augmentation = Augmentation(columns, table, 0)
+    augmentation = Augmentation(network.columns(()), network.symmetries, table, 0)
     for number in (0, 1, 0):
         augmentation.write(0, number)
         passes.append(table.clone())

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
 from itertools import groupby
 from typing import Any, NamedTuple, TypeVar
 
@@ -19,61 +18,53 @@ from numpy.typing import NDArray
 
 from bilevel.symbolic.domain import Action, BadInput, Domain, Facts
 from bilevel.tasks.scene import Array, Scene
-from bilevel.tasks.spec import Angle, LabelOnly, Position, Role, Scalar, Spec, Symmetry
+from bilevel.tasks.spec import Angle, LabelOnly, Position, Role, Scalar, Spec
 
 Row = TypeVar("Row")
+ToldRole = Position | Angle | Scalar
 
 NOWHERE = -1  # instead of a row, for an argument that cannot be seen, such as a constant of the domain
-
-
-CONTROL, SEEN, SINE, COSINE = "control", "seen", "sine", "cosine"
-
-
-@dataclass(frozen=True)
-class TableColumn:
-    """What a column of a table holds: one number of a feature, or one of a control.
-
-    Columns of one `group` belong to the same thing: the agent, an argument, the control.
-    """
-
-    group: int
-    name: str | int  # of the feature, or the number of the control
-    part: str = SEEN
-    occurrence: int = 0  # of the same feature told in another way, such as a position that is also absolute
-    scale: float = 1.0
-
-
-@dataclass(frozen=True)
-class TableColumns:
-    """The columns of a table, `None` for those that stay as they are, and the place of each schema's column.
-
-    Where there is none, since the network is told no action, all symmetries hold for all samples.
-    """
-
-    columns: Sequence[TableColumn | None]
-    schemas: dict[str, int]
-    symmetries: Sequence[Symmetry]
+RELATIVE, ABSOLUTE, PLAIN, SINE, COSINE = "relative", "absolute", "plain", "sine", "cosine"  # forms of a feature
+CONTROL, SCHEMA = "control", "schema"
 
 
 class Unseen(BadInput):
     """An action names an object that is not visible now."""
 
 
-class Column(NamedTuple):
-    """One feature in one role, as the network is told it. Types with the same feature in the same role share it."""
+class Number(NamedTuple):
+    """One of the numbers that tell a feature in its role. Types with the same feature in the same role share it."""
 
     feature: str
-    role: Position | Angle | Scalar
+    role: ToldRole
+    form: str
 
     @property
-    def width(self) -> int:
-        """How many numbers the network is told of it: two for an angle, and for a position that is also absolute."""
-        if isinstance(self.role, Angle):
-            return 2
-        return 1 + (isinstance(self.role, Position) and self.role.absolute)
+    def axis(self) -> str:
+        """The coordinate of the agent that it is measured along, or else the feature."""
+        return (isinstance(self.role, Position) and self.role.along) or self.feature
 
 
-def input_role(role: Role, label_only: bool) -> Position | Angle | Scalar | None:
+class TableColumn(NamedTuple):
+    """What a column of a table of samples holds: of a feature, of the control, or whether an action is of a schema."""
+
+    group: int  # the same for all that belongs to one thing: the agent, an argument, the control
+    name: str | int  # of the feature or the axis, or of the schema, or the number of the control
+    form: str
+    scale: float = 1.0
+
+
+def columns_of(numbers: Sequence[Number], group: int, scales: Sequence[float]) -> list[TableColumn]:
+    """Return the columns that hold these numbers; `scales` are those with which they are told, and maybe more."""
+    return [TableColumn(group, each.axis, each.form, scale) for each, scale in zip(numbers, scales, strict=False)]
+
+
+def turns(numbers: Sequence[Number]) -> list[int]:
+    """Return which of the numbers are sines and cosines."""
+    return [place for place, number in enumerate(numbers) if isinstance(number.role, Angle)]
+
+
+def input_role(role: Role, label_only: bool) -> ToldRole | None:
     """The role in which a feature is told, if it is: `label_only` ones are only where there are no labels."""
     if isinstance(role, LabelOnly):
         return role.role if label_only else None
@@ -89,124 +80,28 @@ class FeatureEncoder:
         The order is that of the spec, or as far as possible `like` that of another encoder.
         """
         self.spec = spec
-        roles = {
-            kind: [Column(name, shown) for name, role in features.items() if (shown := input_role(role, label_only))]
-            for kind, features in spec.object_roles.items()
-        }
-        found = (column for members in roles.values() for column in members)
-        self._columns: list[Column] = _in_order(found, like._columns if like else ())
-        columns = self._columns
-        first = np.cumsum([0, *(column.width for column in columns)]).tolist()
-        self.object_size: int = first[-1]
+        self._by_type = {kind: _numbers(roles, label_only) for kind, roles in spec.object_roles.items()}
+        found = (number for numbers in self._by_type.values() for number in numbers)
+        self.object_numbers: list[Number] = _in_order(found, like.object_numbers if like else ())
+        own = [number for number in _numbers(spec.agent_roles, label_only) if number.form != RELATIVE]
+        own.sort(key=lambda number: isinstance(number.role, Angle))
+        self.agent_numbers: list[Number] = _in_order(own, like.agent_numbers if like else ())
+        self.object_size, self.agent_size = len(self.object_numbers), len(self.agent_numbers)
         self._masks = {
-            kind: np.array([column in members for column in columns for _ in range(column.width)], np.float32)
-            for kind, members in roles.items()
+            kind: np.array([number in numbers for number in self.object_numbers], np.float32)
+            for kind, numbers in self._by_type.items()
         }
-        seen = (
-            Column(name, shown) for name, role in spec.agent_roles.items() if (shown := input_role(role, label_only))
-        )
-        self._agent_columns: list[Column] = _in_order(seen, like._agent_columns if like else ())
-        self._place(columns, first)
-        self._place_agent()
-
-    def _place(self, columns: Sequence[Column], first: Sequence[int]) -> None:
-        """Note which feature goes where."""
-        spec, plain, relative, angles = self.spec, [], [], []
-        for (name, role), at in zip(columns, first, strict=False):
-            source = spec.column[name]
-            if isinstance(role, Position):
-                relative.append((at, source, spec.agent_column[role.along or name]))
-                plain += [(at + 1, source)] if role.absolute else []
-            elif isinstance(role, Angle):
-                angles.append((at, source, role.symmetry, spec.agent_column.get(name, NOWHERE)))
-            else:
-                plain.append((at, source))
-        copied = sorted([(at, source) for at, source, _ in relative] + plain)
-        self._targets = _indices(copied, 0)
-        self._sources = _indices(copied, 1)
-        self._relative, self._origins = _indices(relative, 0), _indices(relative, 2)
-        self._is_plain = len(angles) == 0 and self._targets.tolist() == list(range(self.object_size))
-        self._angles = angles
-        if spec.frame is not None:
-            places = [
-                (name, at) for (name, role), at in zip(columns, first, strict=False) if isinstance(role, Position)
-            ]
-            self._turned = [[at for name, at in places if name == axis] for axis in spec.frame[:2]]
-
-    def _place_agent(self) -> None:
-        spec = self.spec
-        plain: list[int] = []
-        angles: list[tuple[int, int]] = []
-        for name, shown in self._agent_columns:
-            if isinstance(shown, Angle):
-                angles.append((spec.agent_column[name], shown.symmetry))
-            elif isinstance(shown, Scalar) or (isinstance(shown, Position) and shown.absolute):
-                plain.append(spec.agent_column[name])
-        self._agent_plain, self._agent_angles = np.array(plain, np.int64), angles
-        self.agent_size = len(plain) + 2 * len(angles)
+        self._of_agent = _Sources(self.agent_numbers, spec.agent_column, {})
+        self._of_objects = _Sources(self.object_numbers, spec.column, spec.agent_column)
+        relative = {each[:2]: place for place, each in enumerate(self.object_numbers) if each.form == RELATIVE}
+        turned = [[place for (name, _), place in relative.items() if name == axis] for axis in (spec.frame or ())[:2]]
+        self._turned = turned if all(turned) else []  # which numbers are along the first axis of a frame, and the other
 
     @property
-    def agent_turns(self) -> list[int]:
-        """Which of the agent's numbers are sines and cosines."""
-        return list(range(self.agent_size))[len(self._agent_plain) :]
-
-    @property
-    def object_turns(self) -> list[int]:
-        """Which of an object's numbers are sines and cosines."""
-        return [place for at, *_ in self._angles for place in (at, at + 1)]
-
-    def agent_columns(self, scales: Sequence[float]) -> list[TableColumn]:
-        """Return what each of the agent's numbers is; `scales` are those with which they are told."""
-        plain = [Column(name, role) for name, role in self._agent_columns if not isinstance(role, Angle)]
-        plain = [one for one in plain if isinstance(one.role, Scalar) or one.role == Position(absolute=True)]
-        turning = [one for one in self._agent_columns if isinstance(one.role, Angle)]
-        parts = [(one.feature, SEEN, 1) for one in plain]  # an absolute position, as the second number of an object's
-        parts += [(one.feature, part, 0) for one in turning for part in (SINE, COSINE)]
-        return [TableColumn(0, name, part, way, scale) for (name, part, way), scale in zip(parts, scales, strict=False)]
-
-    def object_columns(self, group: int, scales: Sequence[float]) -> list[TableColumn]:
-        """Return what each number of an object is, in a group of columns of its own."""
-        parts: list[tuple[str, str, int]] = []
-        for name, role in self._columns:
-            if isinstance(role, Angle):
-                parts += [(name, SINE, 0), (name, COSINE, 0)]
-            else:
-                along = (isinstance(role, Position) and role.along) or name
-                parts += [(along, SEEN, way) for way in range(Column(name, role).width)]
-        return [
-            TableColumn(group, name, part, way, scale) for (name, part, way), scale in zip(parts, scales, strict=False)
-        ]
-
-    @property
-    def layout(self) -> tuple[object, ...]:
-        """What is told, in order: equal for specs that differ only in what the network does not see."""
-        return *self._shared_layout, self._layout_by_type
-
-    @property
-    def _shared_layout(self) -> tuple[object, ...]:
-        return self._agent_columns, self._columns, self.spec.frame
-
-    @property
-    def _layout_by_type(self) -> dict[str, list[float]]:
-        return {kind: mask.tolist() for kind, mask in self._masks.items() if mask.any()}
-
-    def is_compatible_with(self, other: FeatureEncoder) -> bool:
-        """Whether the same is told, in the same order, of all types that the other encoder knows."""
-        return (
-            self._shared_layout == other._shared_layout
-            and other._layout_by_type.items() <= self._layout_by_type.items()
-        )
-
-    def agent(self, values: Array) -> Array:
-        """(..., agent size) of the agent's features, (..., features)."""
-        inputs: Array = values[..., self._agent_plain]
-        if self._agent_angles:
-            parts = [inputs]
-            for source, symmetry in self._agent_angles:
-                angle = symmetry * values[..., source : source + 1]
-                parts += [np.sin(angle), np.cos(angle)]
-            inputs = np.concatenate(parts, axis=-1)
-        return inputs
+    def layout(self) -> tuple[object, dict[str, set[Number]]]:
+        """What is told, in order, and of which types: equal for specs that differ in what the network does not see."""
+        types = {kind: {*numbers} for kind, numbers in self._by_type.items() if numbers}
+        return (self.agent_numbers, self.object_numbers, self.spec.frame), types
 
     def mask(self, kinds: Sequence[str | None]) -> Array:
         """(objects, object size): 1 for the numbers that objects of these types have, else 0."""
@@ -214,26 +109,69 @@ class FeatureEncoder:
         rows = [none if kind is None else self._masks[kind] for kind in kinds]
         return np.array(rows, np.float32).reshape(len(rows), self.object_size)
 
+    def agent(self, values: Array) -> Array:
+        """(..., agent size) of the agent's features, (..., features)."""
+        return self._of_agent.numbers(values, values)
+
     def objects(self, values: Array, features: Array, mask: Array) -> Array:
         """(..., objects, object size) of the agent's features and of those of objects, (..., objects, columns)."""
-        inputs: Array
-        if self._is_plain:
-            inputs = features[..., self._sources]
-        else:
-            inputs = np.zeros((*features.shape[:-1], self.object_size), np.float32)
-            inputs[..., self._targets] = features[..., self._sources]
-        inputs[..., self._relative] -= values[..., None, self._origins]
-        for at, source, symmetry, origin in self._angles:
-            angle = features[..., source] - (values[..., None, origin] if origin != NOWHERE else 0.0)
-            inputs[..., at], inputs[..., at + 1] = np.sin(symmetry * angle), np.cos(symmetry * angle)
-        if self.spec.frame is not None and all(self._turned):
+        numbers = self._of_objects.numbers(features, values[..., None, :])
+        if self.spec.frame is not None and self._turned:
             heading = values[..., None, self.spec.agent_column[self.spec.frame[2]]]
             cos, sin = np.cos(heading), np.sin(heading)
-            x, y = (inputs[..., places[0]] for places in self._turned)  # the same in each of the roles
+            x, y = (numbers[..., places[0]] for places in self._turned)  # the same in each of the roles
             ahead, left = cos * x + sin * y, cos * y - sin * x
-            inputs[..., self._turned[0]], inputs[..., self._turned[1]] = ahead[..., None], left[..., None]
-        inputs *= mask
+            numbers[..., self._turned[0]], numbers[..., self._turned[1]] = ahead[..., None], left[..., None]
+        numbers *= mask
+        return numbers
+
+
+class _Sources:
+    """From which features the numbers of the agent or of objects come."""
+
+    def __init__(self, numbers: Sequence[Number], column: Mapping[str, int], origin: Mapping[str, int]) -> None:
+        """`column` is the place of each feature, and `origin` of each of the agent's that others are relative to."""
+        places = list(enumerate(numbers))
+        copied = [(place, column[each.feature]) for place, each in places if not isinstance(each.role, Angle)]
+        relative = [(place, origin[each.axis]) for place, each in places if each.form == RELATIVE]
+        self._size = len(numbers)
+        self._targets, self._sources = np.array(copied, np.int64).reshape(-1, 2).T
+        self._relative, self._origins = np.array(relative, np.int64).reshape(-1, 2).T
+        self._angles = [
+            (place, column[feature], role.symmetry, origin.get(feature, NOWHERE))
+            for place, (feature, role, form) in places
+            if isinstance(role, Angle) and form == SINE
+        ]
+
+    def numbers(self, features: Array, agent: Array) -> Array:
+        """(..., numbers) of features, (..., columns), and of the agent's."""
+        inputs: Array
+        if self._angles:
+            inputs = np.zeros((*features.shape[:-1], self._size), np.float32)
+            inputs[..., self._targets] = features[..., self._sources]
+        else:
+            inputs = features[..., self._sources]
+        if len(self._relative):
+            inputs[..., self._relative] -= agent[..., self._origins]
+        for at, source, symmetry, origin in self._angles:
+            angle = features[..., source] - (agent[..., origin] if origin != NOWHERE else 0.0)
+            inputs[..., at], inputs[..., at + 1] = np.sin(symmetry * angle), np.cos(symmetry * angle)
         return inputs
+
+
+def _numbers(roles: Mapping[str, Role], label_only: bool) -> list[Number]:
+    """The numbers that are told of one thing, in the order of its features; the origin is nothing to be told."""
+    found = []
+    for feature, role in roles.items():
+        seen_as = input_role(role, label_only)
+        if isinstance(seen_as, Angle):
+            found += [Number(feature, seen_as, SINE), Number(feature, seen_as, COSINE)]
+        elif isinstance(seen_as, Position):
+            forms = (RELATIVE, ABSOLUTE) if seen_as.absolute else (RELATIVE,)
+            found += [Number(feature, seen_as, form) for form in forms]
+        elif seen_as is not None:
+            found.append(Number(feature, seen_as, PLAIN))
+    return found
 
 
 def _in_order(found: Iterable[Row], known: Sequence[Row]) -> list[Row]:
@@ -242,15 +180,11 @@ def _in_order(found: Iterable[Row], known: Sequence[Row]) -> list[Row]:
     return [*(item for item in known if item in rest), *(item for item in rest if item not in known)]
 
 
-def _indices(rows: Sequence[tuple[Any, ...]], part: int) -> NDArray[np.int64]:
-    return np.array([row[part] for row in rows], np.int64)
-
-
 @dataclass(frozen=True)
 class Encoding:
     """Which number stands where."""
 
-    spec: Spec
+    features: FeatureEncoder  # what turns a scene into the numbers that are told of the agent and of objects
     nullary: tuple[str, ...]  # predicates without arguments
     unary: tuple[str, ...]  # predicates with one
     schemas: tuple[str, ...]
@@ -258,12 +192,11 @@ class Encoding:
     bare: tuple[str, ...] = ()  # the schemas without parameters
     constants: tuple[str, ...] = ()  # objects of the domain, which may not be visible
     excluded_parameters: Mapping[str, frozenset[int]] = field(default_factory=dict)  # by schema and number
-    like: FeatureEncoder | None = field(default=None, compare=False, repr=False)  # whose order it keeps
 
-    @cached_property
-    def features(self) -> FeatureEncoder:
-        """What turns a scene into the numbers that the network is told of agent and objects."""
-        return FeatureEncoder(self.spec, like=self.like)
+    @property
+    def spec(self) -> Spec:
+        """The spec of the scenes that it encodes."""
+        return self.features.spec
 
     @property
     def global_size(self) -> int:
@@ -320,12 +253,13 @@ class Encoding:
         """
         if spec is self.spec:
             return self
-        found = replace(self, spec=spec, like=self.features)
-        if not found.features.is_compatible_with(self.features):
+        features = FeatureEncoder(spec, like=self.features)
+        (order, types), (new_order, new_types) = self.features.layout, features.layout
+        if order != new_order or not types.items() <= new_types.items():
             raise BadInput(
                 "the scenes have other features, or in other roles, than those that the network was trained on"
             )
-        return found
+        return replace(self, features=features)
 
     def seen(self, scene: Scene, rows: list[int]) -> Array:
         """(rows, columns): the features of these rows; what cannot be seen is masked later."""
@@ -348,27 +282,26 @@ def encoding_of(domain: Domain, spec: Spec) -> Encoding:
 
     arities = {name: len(domain.schemas[name].parameters) for name in sorted(domain.schemas)}
     return Encoding(
-        spec=spec,
+        features=FeatureEncoder(spec),
         nullary=with_arguments(0),
         unary=with_arguments(1),
         schemas=tuple(arities),
         arity=max([1, *arities.values()]),
         bare=tuple(name for name, arity in arities.items() if arity == 0),
         constants=tuple(domain.constants),
-        excluded_parameters={name: _numbers(domain, name, parameters) for name, parameters in spec.untold.items()},
+        excluded_parameters={name: _excluded(domain, name, parameters) for name, parameters in spec.untold.items()},
     )
 
 
-def _numbers(domain: Domain, name: str, untold: Sequence[str]) -> frozenset[int]:
-    """The numbers of an action's parameters that are untold; `BadInput` where there are no such."""
-    if name not in domain.schemas:
-        raise BadInput(f"the spec's untold names the action '{name}', but the domain '{domain.name}' has no such")
-    known = [parameter.name for parameter in domain.schemas[name].parameters]
-    for parameter in untold:
-        if parameter not in known:
-            raise BadInput(f"the spec's untold names '{parameter}', but '{name}' has the parameters {', '.join(known)}")
-    if set(known) <= set(untold):
-        raise BadInput(f"the spec's untold leaves nothing of '{name}': the network must be told of something to act on")
+def _excluded(domain: Domain, name: str, untold: Sequence[str]) -> frozenset[int]:
+    """The numbers of an action's parameters that are untold; `BadInput` where there are no such, or no others."""
+    schema = domain.schemas.get(name)
+    known = [parameter.name for parameter in schema.parameters] if schema else []
+    if not {*untold} < {*known}:
+        raise BadInput(
+            f"the spec's untold has {', '.join(untold)} of the action '{name}', but these must be some, and not all, "
+            f"of its parameters in the domain '{domain.name}': {', '.join(known) or 'it has none'}"
+        )
     return frozenset(known.index(parameter) for parameter in untold)
 
 

@@ -16,11 +16,21 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from bilevel.lowlevel.encoding import CONTROL, Encoding, Samples, TableColumn, TableColumns, encode_episode
+from bilevel.lowlevel.encoding import (
+    CONTROL,
+    SCHEMA,
+    Encoding,
+    Samples,
+    TableColumn,
+    columns_of,
+    encode_episode,
+    turns,
+)
 from bilevel.lowlevel.numpy_network import Weights
 from bilevel.symbolic.domain import Action, BadInput, Facts
 from bilevel.tasks.controls import Control, Controls, DiscreteControls
 from bilevel.tasks.scene import Array, Scene
+from bilevel.tasks.spec import Symmetry
 
 Table = tuple[Tensor, ...]  # all that is known of each sample, so that few look-ups find it
 
@@ -33,6 +43,7 @@ class ImitationNetwork(nn.Module, ABC):
 
     rows_at_once: int  # samples that it looks at together outside of training; more would take too much memory
     is_choice: bool  # whether it scores the controls of a Discrete space; else it puts out numbers
+    symmetries: Sequence[Symmetry] = ()  # under which its table can be shown in other forms
 
     @abstractmethod
     def table(self, samples: object) -> Table:
@@ -46,9 +57,9 @@ class ImitationNetwork(nn.Module, ABC):
     def set_scales(self, samples: object) -> None:
         """Take the scale of each number from the samples."""
 
-    def columns(self, table: Table) -> TableColumns | None:
-        """What the columns of a table are, for training that shows samples in other forms; `None` if unknown."""
-        return None
+    def columns(self, table: Table) -> list[TableColumn | None]:
+        """What the columns of a table are, for training that shows samples in other forms; `None` for facts."""
+        return []
 
     def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
         """The mean squared error, or, where a control is a choice, the cross-entropy."""
@@ -72,6 +83,7 @@ class LowLevelNetwork(ImitationNetwork):
         super().__init__()
         self.encoding, self.controls = encoding, controls
         self.is_choice = isinstance(controls, DiscreteControls)
+        self.symmetries = () if self.is_choice else encoding.spec.symmetries
         self.register_buffer("global_scale", torch.ones(encoding.global_size))
         self.register_buffer("object_scale", torch.ones(encoding.object_size))
         has_arguments = [[float(name not in encoding.bare)] for name in encoding.schemas]
@@ -89,10 +101,10 @@ class LowLevelNetwork(ImitationNetwork):
         encoder = self.encoding.features
         numbers = samples.objects[..., : encoder.object_size].reshape(-1, encoder.object_size)
         with torch.no_grad():
-            self.global_scale[: encoder.agent_size] = scales_of(
-                samples.globals[:, : encoder.agent_size], encoder.agent_turns
-            )
-            self.object_scale[: encoder.object_size] = scales_of(numbers, encoder.object_turns, without_zeros=True)
+            agent = samples.globals[:, : encoder.agent_size]
+            self.global_scale[: encoder.agent_size] = scales_of(agent, turns(encoder.agent_numbers))
+            object_turns = turns(encoder.object_numbers)
+            self.object_scale[: encoder.object_size] = scales_of(numbers, object_turns, without_zeros=True)
 
     def table(self, samples: object) -> Table:
         """(samples, numbers): side by side, so that one look-up finds all."""
@@ -102,17 +114,14 @@ class LowLevelNetwork(ImitationNetwork):
         objects = (samples.objects * self.object_scale.cpu().numpy()).reshape(len(samples), -1)
         return (torch.from_numpy(np.concatenate([globals_, one_hot, objects, samples.targets], axis=1)),)
 
-    def columns(self, table: Table) -> TableColumns | None:
+    def columns(self, table: Table) -> list[TableColumn | None]:
         encoding, encoder = self.encoding, self.encoding.features
         facts, symbols = [None] * (2 * len(encoding.nullary)), [None] * (encoding.object_size - encoder.object_size)
-        found: list[TableColumn | None] = [*encoder.agent_columns(self.global_scale.tolist()), *facts]
-        first = len(found)
-        found += [None] * len(encoding.schemas)
+        found = [*columns_of(encoder.agent_numbers, 0, self.global_scale.tolist()), *facts]
+        found += [TableColumn(0, name, SCHEMA) for name in encoding.schemas]
         for argument in range(encoding.arity):
-            found += [*encoder.object_columns(argument + 1, self.object_scale.tolist()), *symbols]
-        found += [TableColumn(0, number, CONTROL) for number in range(self.controls.size)]
-        places = {name: first + number for number, name in enumerate(encoding.schemas)}
-        return TableColumns(found, places, () if self.is_choice else encoding.spec.symmetries)
+            found += [*columns_of(encoder.object_numbers, argument + 1, self.object_scale.tolist()), *symbols]
+        return found + [TableColumn(0, number, CONTROL) for number in range(self.controls.size)]
 
     def predict(self, table: Table, index: Tensor) -> tuple[Tensor, Tensor]:
         encoding, rows = self.encoding, table[0][index]

@@ -9,6 +9,7 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
+from bilevel.json_files import read_bytes
 from bilevel.lowlevel.encoding import Encoding
 from bilevel.symbolic.domain import Action, BadInput, Facts
 from bilevel.tasks.controls import Control, Controls
@@ -121,11 +122,7 @@ def weights_data(weights: Weights) -> bytes:
 def read_weights(path: Path) -> Weights:
     """All arrays of a file, which must be whole, of 32-bit numbers, and finite."""
     try:
-        weights = load(path.read_bytes())
-    except FileNotFoundError:
-        raise BadInput(f"{path}: there is no such file") from None
-    except OSError as error:
-        raise BadInput(f"{path}: cannot be read: {error.strerror}") from None
+        weights = load(read_bytes(path))
     except (SafetensorError, KeyError, ValueError) as error:
         raise BadInput(f"{path}: damaged: {error}") from None
     for name, array in weights.items():
@@ -136,10 +133,8 @@ def read_weights(path: Path) -> Weights:
 
 def check_shapes(path: Path, weights: Weights, shapes: Mapping[str, tuple[int, ...]]) -> None:
     """`BadInput` where the weights are not those of a network with these shapes."""
-    for name in sorted({*weights, *shapes}):
-        if name not in weights:
-            raise BadInput(f"{path}: the tensor '{name}' is missing")
-        if name not in shapes:
-            raise BadInput(f"{path}: the tensor '{name}' is none of this network")
-        if weights[name].shape != shapes[name]:
-            raise BadInput(f"{path}: the tensor '{name}' is of shape {weights[name].shape}, not {shapes[name]}")
+    found = {name: array.shape for name, array in weights.items()}
+    for name in sorted({*found, *shapes}):
+        if found.get(name) != shapes.get(name):
+            shape, wanted = (f"of shape {each[name]}" if name in each else "missing" for each in (found, shapes))
+            raise BadInput(f"{path}: the tensor '{name}' is {shape}, but in this network it is {wanted}")

@@ -8,8 +8,7 @@ that the function was not fitted to. An argument is left out where others predic
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -37,8 +36,11 @@ def irrelevant_arguments(samples: Samples, encoding: Encoding) -> dict[str, froz
     found: dict[str, frozenset[int]] = {}
     for index, name in enumerate(encoding.schemas):
         chosen = np.flatnonzero(samples.schemas == index)
-        if len(chosen) and (dropped := _dropped(samples, encoding, chosen)):
-            found[name] = frozenset(dropped)
+        arguments = _seen_arguments(samples, encoding, chosen)
+        if len(np.unique(samples.episodes[chosen])) >= 2 <= len(arguments) <= MOST_ARGUMENTS:
+            kept = _kept(_errors(samples, encoding, chosen, len(arguments)))
+            dropped = frozenset(number for place, number in enumerate(arguments) if kept and place not in kept)
+            found |= {name: dropped} if dropped else {}
     return found
 
 
@@ -61,66 +63,53 @@ def _seen_arguments(samples: Samples, encoding: Encoding, rows: NDArray[np.int64
     return list(dict.fromkeys(last))
 
 
-def _dropped(samples: Samples, encoding: Encoding, chosen: NDArray[np.int64]) -> list[int]:
-    """The numbers of arguments that are in none of the smallest sets that suffice, nor in one that nearly does.
+def _kept(errors: dict[tuple[int, ...], float]) -> set[int]:
+    """The arguments that are in one of the smallest sets that suffice, or in one of that size that nearly does.
 
     Where each of two arguments would do, as a block and the box that it lies in, both stay. Where none is needed, as in
-    a movement that was always the same, the demonstrations do not say which one matters, and all stay.
+    a movement that was always the same, the demonstrations do not say which one matters, and the result is empty.
     """
-    arguments, episodes = _seen_arguments(samples, encoding, chosen), np.unique(samples.episodes[chosen])
-    if len(episodes) < 2 or not 2 <= len(arguments) <= MOST_ARGUMENTS:
-        return []
-    task = _prediction(samples, chosen, encoding)
-    errors = {places: task.error(places) for places in _subsets(len(arguments))}
     least = min(errors.values())
     size = next(len(places) for places, error in errors.items() if least >= ENOUGH * error)
     near = [places for places, error in errors.items() if len(places) == size and least >= NEARLY * error]
-    kept = frozenset[int]().union(*near)
-    return [number for place, number in enumerate(arguments) if kept and place not in kept]
+    return set().union(*near)
 
 
-def _subsets(count: int) -> list[frozenset[int]]:
-    """All sets of the first numbers, the smaller ones first."""
-    return [frozenset(places) for size in range(count + 1) for places in combinations(range(count), size)]
+def _errors(
+    samples: Samples, encoding: Encoding, chosen: NDArray[np.int64], arguments: int
+) -> dict[tuple[int, ...], float]:
+    """Return how well controls can be predicted from the agent and from each set of arguments, the smaller ones first.
 
-
-@dataclass(frozen=True)
-class _Prediction:
-    """Controls to be predicted from what is seen of the agent and of some arguments."""
-
-    agent: Array  # (samples, numbers), standardised
-    arguments: Array  # (samples, arguments, numbers), standardised
-    targets: Array  # (samples, outputs), less their mean
-    folds: NDArray[np.int64]  # (samples,)
-
-    def error(self, places: Iterable[int]) -> float:
-        """Return the mean squared error of predictions for folds that they were not made from."""
-        parts = [self.agent, *(self.arguments[:, place] for place in sorted(places))]
-        seen = np.concatenate(parts, axis=1).astype(np.float64)
-        seen = seen[:, seen.std(axis=0) > 0]
-        squares = (seen**2).sum(axis=1)
-        distances = np.maximum(squares[:, None] + squares - 2 * seen @ seen.T, 0.0)
-        return min(self._error(np.exp(-distances / (2 * length**2 * max(seen.shape[1], 1)))) for length in LENGTHS)
-
-    def _error(self, kernel: NDArray[np.float64]) -> float:
-        total = 0.0
-        for fold in np.unique(self.folds):
-            test, rest = self.folds == fold, self.folds != fold
-            inner = kernel[np.ix_(rest, rest)] + NOISE * np.eye(int(rest.sum()))
-            predicted = kernel[np.ix_(test, rest)] @ np.linalg.solve(inner, self.targets[rest])
-            total += float(((predicted - self.targets[test]) ** 2).sum())
-        return total / self.targets.size
-
-
-def _prediction(samples: Samples, chosen: NDArray[np.int64], encoding: Encoding) -> _Prediction:
-    """Some of the samples of a schema, with whole episodes in a fold."""
+    That is the mean squared error for episodes that the prediction was not made from.
+    """
     episodes, places = np.unique(samples.episodes[chosen], return_inverse=True)
     order = np.random.default_rng(_APART).permutation(len(episodes))
     some = np.unique(np.linspace(0, len(chosen) - 1, MOST_SAMPLES).astype(np.int64))
     chosen, folds = chosen[some], (order[places] % min(FOLDS, len(episodes)))[some]
-    agent = samples.globals[chosen][:, : encoding.features.agent_size]
-    seen, targets = samples.objects[chosen][..., : -encoding.arity], samples.targets[chosen]
-    return _Prediction(_standardised(agent), _standardised(seen), targets - targets.mean(axis=0), folds)
+    agent = _standardised(samples.globals[chosen][:, : encoding.features.agent_size])
+    seen, targets = _standardised(samples.objects[chosen][..., : -encoding.arity]), samples.targets[chosen]
+    targets = targets - targets.mean(axis=0)
+
+    def error(told: tuple[int, ...]) -> float:
+        inputs = np.concatenate([agent, *(seen[:, place] for place in told)], axis=1).astype(np.float64)
+        inputs = inputs[:, inputs.std(axis=0) > 0]
+        squares = (inputs**2).sum(axis=1)
+        distances = np.maximum(squares[:, None] + squares - 2 * inputs @ inputs.T, 0.0)
+        scales = [2 * length**2 * max(inputs.shape[1], 1) for length in LENGTHS]
+        return min(_error_of_kernel(np.exp(-distances / scale), targets, folds) for scale in scales)
+
+    sets = [told for size in range(arguments + 1) for told in combinations(range(arguments), size)]
+    return {told: error(told) for told in sets}
+
+
+def _error_of_kernel(kernel: NDArray[np.float64], targets: Array, folds: NDArray[np.int64]) -> float:
+    total = 0.0
+    for fold in np.unique(folds):
+        test, rest = folds == fold, folds != fold
+        inner = kernel[np.ix_(rest, rest)] + NOISE * np.eye(int(rest.sum()))
+        predicted = kernel[np.ix_(test, rest)] @ np.linalg.solve(inner, targets[rest])
+        total += float(((predicted - targets[test]) ** 2).sum())
+    return total / targets.size
 
 
 def _standardised(numbers: Array) -> Array:

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from bilevel.lowlevel.encoding import CONTROL, COSINE, ImitationSamples, TableColumn, TableColumns
+from bilevel.lowlevel.encoding import CONTROL, COSINE, SCHEMA, ImitationSamples, TableColumn
 from bilevel.lowlevel.network import ImitationNetwork, Table, weights_of
 from bilevel.lowlevel.numpy_network import Weights
 from bilevel.symbolic.domain import BadInput
@@ -78,7 +78,9 @@ def train(
     """
     device = find_device(config.device)
     learned, held_out = split(samples, config.set_aside, config.hold_out_from)
-    network = _initialised(make_network, seed)
+    with torch.random.fork_rng(devices=[]):  # so that torch's own random numbers stay as they were
+        torch.manual_seed(seed % 2**64)  # it takes no more
+        network = make_network()
     if initial is None:
         network.set_scales(learned)
     else:
@@ -88,9 +90,11 @@ def train(
     batch = min(config.batch, len(learned))
     per_pass = len(learned) // batch  # what is left over comes up in another pass
     batches = max(1, config.updates // config.epochs) if config.updates else per_pass  # of an epoch
-    augmentation = _augmentation(network, table, seed) if config.symmetries else None
+    augmentation = None
+    if config.symmetries and network.symmetries:
+        augmentation = Augmentation(network.columns(table), network.symmetries, table[0], seed)
     rate = torch.tensor(config.learning_rate, device=device)
-    optimiser = _adam(network, rate)
+    optimiser = torch.optim.Adam(network.parameters(), lr=rate, fused=True)  # one operation does all of a step
     curve: list[Epoch] = []
     best = Trained(weights_of(network), seed, 0, math.inf, device.type)
     with _one_thread():
@@ -102,7 +106,7 @@ def train(
             for number in range(batches):
                 progress = (epoch + number / batches) / config.epochs
                 rate.fill_(config.learning_rate * (1 + math.cos(math.pi * progress)) / 2)
-                if augmentation:
+                if augmentation and number % per_pass == 0:
                     augmentation.write(epoch, number // per_pass)
                 loss = network.loss(*network.predict(table, order[number]))
                 optimiser.zero_grad(set_to_none=True)
@@ -137,21 +141,6 @@ def find_device(name: str = AUTO) -> torch.device:
     return torch.device(CUDA if name != CPU and torch.cuda.is_available() else CPU)
 
 
-def _initialised(make_network: Callable[[], ImitationNetwork], seed: int) -> ImitationNetwork:
-    """Return a new network whose weights depend on the seed alone; torch's own random numbers stay as they were."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed % 2**64)  # it takes no more
-        return make_network()
-
-
-def _adam(network: ImitationNetwork, rate: Tensor) -> torch.optim.Adam:
-    """Return the optimiser, fused, so that one operation does all of a step, where torch has that."""
-    try:
-        return torch.optim.Adam(network.parameters(), lr=rate, fused=True)
-    except RuntimeError:  # on a CPU before torch 2.4
-        return torch.optim.Adam(network.parameters(), lr=rate)
-
-
 @contextmanager
 def _one_thread() -> Iterator[None]:
     """For so small a network several threads are no faster, and sums would depend on how many there are."""
@@ -182,8 +171,7 @@ def split(samples: Samples, every: int, fewest: int = 2) -> tuple[Samples, Sampl
 # Showing each sample as one of its images under the spec's symmetries
 
 
-@dataclass(frozen=True)
-class Image:
+class Image(NamedTuple):
     """A symmetry as it acts on a row: column i becomes `factors[i]` times column `sources[i]`."""
 
     sources: NDArray[np.int64]
@@ -193,80 +181,66 @@ class Image:
         """Return this one after another."""
         return Image(first.sources[self.sources], self.factors * first.factors[self.sources])
 
-    @property
-    def key(self) -> tuple[tuple[int, ...], tuple[float, ...]]:
-        """Equal for equal images, but for rounding."""
-        return tuple(self.sources.tolist()), tuple(np.sign(self.factors).tolist())
+    def is_like(self, other: Image) -> bool:
+        """Whether it is the same, but for rounding."""
+        same_signs = np.array_equal(np.sign(self.factors), np.sign(other.factors))
+        return same_signs and np.array_equal(self.sources, other.sources)
 
 
 def image(symmetry: Symmetry, columns: Sequence[TableColumn | None]) -> Image:
     """Return how a symmetry acts on rows; `BadInput` where a swapped feature has nothing to be swapped with."""
-    place = {replace(column, scale=1.0): index for index, column in enumerate(columns) if column}
+    known = [(index, column) for index, column in enumerate(columns) if column]
+    place = {column[:3]: index for index, column in known}
     sources, factors = np.arange(len(columns)), np.ones(len(columns), np.float32)
-    for index, column in enumerate(columns):
-        if column is None:
-            continue
-        of = symmetry.controls if column.part == CONTROL else symmetry.features
-        is_mirrored = column.name in (of if isinstance(symmetry, Mirror) else symmetry.angles)
-        if is_mirrored or column.name not in of:
-            factors[index] = -1.0 if is_mirrored and column.part != COSINE else 1.0
-            continue
-        other = of[1] if column.name == of[0] else of[0]
-        source = place.get(replace(column, name=other, scale=1.0))
-        if source is None:
-            raise BadInput(f"the symmetry swaps '{column.name}' with '{other}', which is not told in the same way")
-        swapped = columns[source]
-        assert swapped is not None
-        sources[index], factors[index] = source, column.scale / swapped.scale
+    for index, column in known:
+        named = symmetry.controls if column.form == CONTROL else symmetry.features
+        if column.name in (named if isinstance(symmetry, Mirror) else symmetry.angles):
+            factors[index] = 1.0 if column.form == COSINE else -1.0
+        elif column.name in named:
+            other = named[1] if column.name == named[0] else named[0]
+            source = place.get((column.group, other, column.form))
+            if source is None:
+                raise BadInput(f"the symmetry swaps '{column.name}' with '{other}', which is not told in the same way")
+            swapped = columns[source]
+            assert swapped is not None
+            sources[index], factors[index] = source, column.scale / swapped.scale
     return Image(sources, factors)
 
 
 def images(symmetries: Sequence[Symmetry], columns: Sequence[TableColumn | None]) -> list[Image]:
     """Return all images that the symmetries make together, the identity first."""
     generators = [image(symmetry, columns) for symmetry in symmetries]
-    identity = Image(np.arange(len(columns)), np.ones(len(columns), np.float32))
-    found, waiting = {identity.key: identity}, [identity]
-    while waiting:
-        one = waiting.pop(0)
+    found = [Image(np.arange(len(columns)), np.ones(len(columns), np.float32))]
+    for one in found:  # which grows meanwhile
         for generator in generators:
             more = generator.after(one)
-            if more.key not in found:
-                found[more.key] = more
-                waiting.append(more)
-    return list(found.values())
+            if not any(more.is_like(other) for other in found):
+                found.append(more)
+    return found
 
 
 class Augmentation:
     """Writes a table anew, in place, before each pass over the samples: each as one of its images, by chance."""
 
-    def __init__(self, columns: TableColumns, table: Tensor, seed: int) -> None:
+    def __init__(
+        self, columns: Sequence[TableColumn | None], symmetries: Sequence[Symmetry], table: Tensor, seed: int
+    ) -> None:
+        """Samples of an action have no images under the symmetries that do not hold for its schema."""
         self._table, self._original, self._seed = table, table.clone(), seed
-        self._written: tuple[int, int] | None = None
-        found: list[Image] = []
+        schemas = {column.name: place for place, column in enumerate(columns) if column and column.form == SCHEMA}
+        found = [] if schemas else images(symmetries, columns)
         self._first = np.zeros(len(table), np.int64)  # for each sample, where its images begin among all
-        self._count = np.ones(len(table), np.int64)  # and how many it has
-        for name, place in columns.schemas.items():
-            holding = [symmetry for symmetry in columns.symmetries if name not in symmetry.except_for]
-            rows, own = self._original[:, place].cpu().numpy() > 0, images(holding, columns.columns)
+        self._count = np.full(len(table), max(1, len(found)))  # and how many it has
+        for name, place in schemas.items():
+            holding = [symmetry for symmetry in symmetries if name not in symmetry.except_for]
+            rows, own = self._original[:, place].cpu().numpy() > 0, images(holding, columns)
             self._first[rows], self._count[rows] = len(found), len(own)
             found += own
-        if not columns.schemas:
-            found = images(columns.symmetries, columns.columns)
-            self._count[:] = len(found)
         self._sources = torch.from_numpy(np.stack([one.sources for one in found])).to(table.device)
         self._factors = torch.from_numpy(np.stack([one.factors for one in found])).to(table.device)
 
     def write(self, epoch: int, number: int) -> None:
-        """Write the table for a pass of an epoch, unless it is there."""
-        if self._written == (epoch, number):
-            return
-        self._written = epoch, number
+        """Write the table for a pass of an epoch."""
         random = np.random.default_rng([self._seed, epoch, number, _APART]).integers(self._count)
         drawn = torch.from_numpy(self._first + random).to(self._table.device)
         self._table[:] = self._original.gather(1, self._sources[drawn]) * self._factors[drawn]
-
-
-def _augmentation(network: ImitationNetwork, table: Table, seed: int) -> Augmentation | None:
-    """Return what writes a table anew for a pass; `None` where nothing is known to be symmetric."""
-    columns = network.columns(table)
-    return Augmentation(columns, table[0], seed) if columns and columns.symmetries else None

@@ -32,7 +32,8 @@ from bilevel.lowlevel.encoding import (
     ImitationSamples,
     Situation,
     TableColumn,
-    TableColumns,
+    columns_of,
+    turns,
 )
 from bilevel.lowlevel.network import GraphNetwork, ImitationNetwork, Table, scales_of
 from bilevel.lowlevel.numpy_network import Weights
@@ -295,6 +296,7 @@ class EndToEndNetwork(ImitationNetwork):
         super().__init__()
         self.encoding, self.controls = encoding, controls
         self.is_choice = isinstance(controls, DiscreteControls)
+        self.symmetries = () if self.is_choice else encoding.symmetries
         self.register_buffer("agent_scale", torch.ones(encoding.features.agent_size))
         self.register_buffer("object_scale", torch.ones(encoding.features.object_size))
         embed = {"global": encoding.global_size, "object": encoding.object_size}
@@ -316,9 +318,9 @@ class EndToEndNetwork(ImitationNetwork):
         assert isinstance(samples, GraphSamples)
         with torch.no_grad():
             encoder = self.encoding.features
-            self.agent_scale.copy_(scales_of(samples.agents, encoder.agent_turns))
+            self.agent_scale.copy_(scales_of(samples.agents, turns(encoder.agent_numbers)))
             features = samples.features.reshape(-1, encoder.object_size)
-            self.object_scale.copy_(scales_of(features, encoder.object_turns, without_zeros=True))
+            self.object_scale.copy_(scales_of(features, turns(encoder.object_numbers), without_zeros=True))
 
     def table(self, samples: object) -> Table:
         """Numbers of steps; the structure of each; numbers of structures; the rows of arguments in each structure."""
@@ -336,14 +338,12 @@ class EndToEndNetwork(ImitationNetwork):
             torch.from_numpy(samples.arguments),
         )
 
-    def columns(self, table: Table) -> TableColumns | None:
-        encoding, encoder = self.encoding, self.encoding.features
-        _, _, structures, arguments = table
-        found: list[TableColumn | None] = [*encoder.agent_columns(self.agent_scale.tolist())]
+    def columns(self, table: Table) -> list[TableColumn | None]:
+        encoder, (_, _, structures, arguments) = self.encoding.features, table
+        found: list[TableColumn | None] = [*columns_of(encoder.agent_numbers, 0, self.agent_scale.tolist())]
         for row in range(self._rows(structures, arguments.shape[1])):
-            found += encoder.object_columns(row + 1, self.object_scale.tolist())
-        found += [TableColumn(0, number, CONTROL) for number in range(self.controls.size)]
-        return TableColumns(found, {}, () if self.is_choice else encoding.symmetries)
+            found += columns_of(encoder.object_numbers, row + 1, self.object_scale.tolist())
+        return found + [TableColumn(0, number, CONTROL) for number in range(self.controls.size)]
 
     def predict(self, table: Table, index: Tensor) -> tuple[Tensor, Tensor]:
         steps, structure_of, structures, arguments = table
