@@ -7,9 +7,8 @@ for finding in check_task(task):
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
-from functools import partial
 from itertools import groupby
 from math import ceil
 from typing import Any
@@ -19,13 +18,12 @@ import numpy as np
 from bilevel.policies.episode import NO_ACTION
 from bilevel.policies.policy import Policy, expert_policy
 from bilevel.policies.rollout import Transition, rollout
-from bilevel.rules.instances import Instances
 from bilevel.rules.learning import learn_rules
 from bilevel.rules.nearest_action import how_it_differs
-from bilevel.rules.rule import Rule
 from bilevel.rules.traces import Trace, traces_from_states
-from bilevel.symbolic.domain import EQUALITY, NO_FACTS, Action, BadInput, Domain, Schema
-from bilevel.symbolic.semantics import ground_action
+from bilevel.rules.verification.state_space import groundings
+from bilevel.symbolic.domain import Action, BadInput, Domain
+from bilevel.symbolic.semantics import applicable
 from bilevel.tasks.checking import (
     SETTLING,
     CheckedEpisode,
@@ -48,6 +46,9 @@ from bilevel.tasks.task import Task
 OBJECTS = 3  # if the task takes so many
 STEPS = 100  # of random controls, for each seed
 PATIENCE = 3000  # steps for an expert, if the task gives it less, to see how many it needs
+OFTEN = 4  # times that an expert does the same action; more look as if it is undone again and again
+USUALLY = 0.9  # the part of an expert's actions that should have the effects which the domain promises
+RANDOM, EXPERT = "random controls", "the expert"  # whose controls they are
 
 
 def check_task(
@@ -65,124 +66,58 @@ def check_task(
     check_parts(task, found)
     if not found.has_errors:
         check_environment(task, objects, arguments, found)
+    if not found.has_errors:  # which would only cause others
+        env, twin = (SceneEnv(task, objects, **arguments) for _ in range(2))
+        with closing(env), closing(twin):
+            _check_episodes(env, twin, range(seeds), steps, found)
+    return found.in_order()
+
+
+def _check_episodes(env: SceneEnv, twin: SceneEnv, seeds: Sequence[int], steps: int, found: Findings) -> None:
+    """Check what is seen in episodes with random controls and in those of the expert; some are repeated in the twin."""
+    try:
+        check_scenes(env.task, CheckedEpisode("reset", 0, [env.reset(0)]), found)
+    except BadInput as error:
+        found.error("perceive", f"seed 0, step 0: {error}")
     if found.has_errors:
-        return found.in_order()
-    check = _Check(task, objects, steps, arguments)
-    with closing(check.env), closing(check.twin):
-        for part in (
-            check.first_scene,
-            partial(check.random_controls, range(seeds)),
-            partial(check.expert, range(seeds)),
-            check.all_episodes,
-        ):
-            if not check.found.has_errors:  # which would only cause others
-                part()
-    return [*found.in_order(), *check.found.in_order()]
-
-
-class _Check:
-    """Runs episodes and has them checked."""
-
-    def __init__(self, task: Task, objects: int, steps: int, arguments: Mapping[str, Any]) -> None:
-        self.task, self.objects, self.steps = task, objects, steps
-        self.found = Findings()
-        self.env, self.twin = (SceneEnv(task, objects, **arguments) for _ in range(2))
-        self.episodes: list[CheckedEpisode] = []
-        self.shown: list[CheckedEpisode] = []  # those of the expert among them
-
-    def first_scene(self) -> None:
-        """Check the very first scene, so that what is wrong with all of them is said once."""
-        try:
-            check_scenes(self.task, CheckedEpisode("reset", 0, [self.env.reset(0)]), self.found)
-        except BadInput as error:
-            self.found.error("perceive", f"seed 0, step 0: {error}")
-
-    def random_controls(self, seeds: Sequence[int]) -> None:
-        for seed in seeds:
-            self._watch(_RandomControls(self.env, seed), seed, "random controls", self.steps)
-        if not self.found.has_errors:
-            again = self._episode(self.twin, _RandomControls(self.twin, 0), 0, "random controls", self.steps)
-            check_repetition(self.episodes[0], again, self.found)
-            check_saving(self.env, self.found)
-
-    def expert(self, seeds: Sequence[int]) -> None:
-        """Watch the expert, which is given more steps than the task allows, to see how many it needs."""
-        try:
-            expert = self.env.expert
-            if expert is None or not expert.can_show:
-                cannot = "has no expert" if expert is None else "has an expert without `choose`, which can only answer"
-                advice = f"the task {cannot}: demonstrations must be imported, as none can be shown"
-                self.found.advise("expert", advice)
-                return
-            for either in (self.env, self.twin):
-                either.step_limit = max(either.step_limit, min(4 * either.step_limit, PATIENCE))
-            self.shown = [self._watch(expert_policy(self.env), seed, "the expert") for seed in seeds]
-            again = self._episode(self.twin, expert_policy(self.twin), 0, "the expert")
-        except BadInput as error:
-            self.found.error("run", str(error))
-            return
-        check_repetition(self.shown[0], again, self.found)
-        for episode in self.shown:
-            check_controls(self.env, episode, self.found)
-            if self.task.domain.schemas:
-                check_actions(self.task.domain, episode, self.found)
-
-    def all_episodes(self) -> None:
-        """Check what shows only over all episodes."""
-        found, domain, shown = self.found, self.task.domain, self.shown
-        check_goals(self.episodes, any(episode.outcome == SUCCESS for episode in shown), found)
-        if domain.schemas:
-            check_applicability(domain, self.episodes, found)
-        else:
-            missing = "no actions" if domain.predicates else "no predicates and no actions"
-            remedy = (
-                "`bilevel domain learn DIR --output domain.pddl`, or with the policy: `bilevel learn --learn-domain`"
-            )
-            found.advise(
-                "actions", f"the domain '{domain.name}' has {missing}: learn them from demonstrations: {remedy}"
-            )
-        for episode in self.episodes:
-            check_success(episode, episode.outcome == SUCCESS, found)
-        if shown:
-            check_expert(self.objects, shown, self.objects * self.task.steps_per_object, found)
-            check_flicker(shown, found)
-        if shown and domain.schemas and not found.has_errors:
+        return
+    random = [_watch(env, _RandomControls(env, seed), seed, RANDOM, found, steps) for seed in seeds]
+    if found.has_errors:
+        return
+    check_repetition(random[0], _watch(twin, _RandomControls(twin, 0), 0, RANDOM, found, steps), found)
+    check_saving(env, found)
+    if found.has_errors:
+        return
+    shown: list[CheckedEpisode] = []
+    expert, limit, domain = env.expert, env.step_limit, env.task.domain
+    if expert is None or not expert.can_show:
+        cannot = "has no expert" if expert is None else "has an expert without `choose`, which can only answer"
+        found.advise("expert", f"the task {cannot}: demonstrations must be imported, as none can be shown")
+    else:  # it is given more steps than the task allows, to see how many it needs
+        env.step_limit = twin.step_limit = max(limit, min(4 * limit, PATIENCE))
+        shown = [_watch(env, expert_policy(env), seed, EXPERT, found) for seed in seeds]
+        if not found.has_errors:
+            check_repetition(shown[0], _watch(twin, expert_policy(twin), 0, EXPERT, found), found)
+    for episode in shown:
+        check_controls(env, episode, found)
+        for action, step, _ in _doings(episode.actions) if domain.schemas else ():
+            schema = domain.schemas.get(action.name)
+            if schema is None or len(schema.parameters) != len(action.arguments):
+                what = (
+                    f"unknown action '{action.name}'" if schema is None else f"not {len(schema.parameters)} arguments"
+                )
+                found.error("action", f"{episode.at(step)}: choose(state, goal) gave {action}: {what}")
+    if found.has_errors:
+        return
+    check_goals([*random, *shown], any(episode.outcome == SUCCESS for episode in shown), found)
+    check_applicability(domain, [*random, *shown], found)
+    for episode in (*random, *shown):
+        check_success(episode, episode.outcome == SUCCESS, found)
+    if shown:
+        check_expert(env.objects, shown, limit, found)
+        check_flicker(shown, found)
+        if domain.schemas and not found.has_errors:
             check_explanations(domain, shown, found)
-
-    def _watch(self, policy: Policy, seed: int, who: str, steps: int | None = None) -> CheckedEpisode:
-        """Run an episode and check what was seen in it."""
-        episode = self._episode(self.env, policy, seed, who, steps)
-        self.episodes.append(episode)
-        check_scenes(self.task, episode, self.found)
-        check_facts(self.task.domain, episode, self.found)
-        return episode
-
-    def _episode(self, env: SceneEnv, policy: Policy, seed: int, who: str, steps: int | None = None) -> CheckedEpisode:
-        """Run an episode, for so many steps at most, until it ends or a function of the task fails."""
-        seen = CheckedEpisode(who, seed)
-
-        def see(scene: Scene) -> None:
-            seen.scenes.append(scene)
-            seen.goals.append(env.labels.goal(scene))
-            seen.states.append(env.labels.state(scene))
-
-        def callback(transition: Transition) -> None:
-            seen.events |= {len(seen.scenes)} if transition.events else set()
-            see(transition.scene)
-            seen.controls.append(transition.control)
-            seen.actions.append(policy.action)
-
-        try:
-            episode = rollout(env, policy, seed, callback=callback, stop=lambda: len(seen.scenes) == steps)
-            see(episode.scene)
-            seen.outcome = episode.outcome
-            action = policy.action
-            for name in action.arguments if action and episode.outcome == NO_ACTION else ():
-                if name not in episode.scene:
-                    self.found.error("run", f"{seen.at(episode.steps)} wants {action}, but no '{name}' is seen")
-        except BadInput as error:
-            self.found.error("run", f"{seen.at(len(seen.states))}: {error}")
-        return seen
 
 
 class _RandomControls(Policy):
@@ -192,11 +127,39 @@ class _RandomControls(Policy):
         self._space = env.env.action_space
         self._space.seed(seed)
 
-    def reset(self, scene: Scene) -> None:
-        """Nothing to prepare."""
-
     def act(self, scene: Scene) -> Control:
         return self._space.sample()
+
+
+def _watch(
+    env: SceneEnv, policy: Policy, seed: int, who: str, found: Findings, steps: int | None = None
+) -> CheckedEpisode:
+    """Run an episode, for so many steps at most, until it ends or a function of the task fails; check what was seen."""
+    seen = CheckedEpisode(who, seed)
+
+    def see(scene: Scene) -> None:
+        seen.scenes.append(scene)
+        seen.goals.append(env.labels.goal(scene))
+        seen.states.append(env.labels.state(scene))
+
+    def callback(transition: Transition) -> None:
+        seen.events |= {len(seen.scenes)} if transition.events else set()
+        see(transition.scene)
+        seen.controls.append(transition.control)
+        seen.actions.append(policy.action)
+
+    try:
+        episode = rollout(env, policy, seed, callback=callback, stop=lambda: len(seen.scenes) == steps)
+        see(episode.scene)
+        seen.outcome = episode.outcome
+        for name in policy.action.arguments if policy.action and episode.outcome == NO_ACTION else ():
+            if name not in episode.scene:
+                found.error("run", f"{seen.at(episode.steps)} wants {policy.action}, but no '{name}' is seen")
+    except BadInput as error:
+        found.error("run", f"{seen.at(len(seen.states))}: {error}")
+    check_scenes(env.task, seen, found)
+    check_facts(env.task.domain, seen, found)
+    return seen
 
 
 def check_repetition(first: CheckedEpisode, second: CheckedEpisode, found: Findings) -> None:
@@ -220,28 +183,43 @@ def check_repetition(first: CheckedEpisode, second: CheckedEpisode, found: Findi
 
 def check_saving(env: SceneEnv, found: Findings) -> None:
     """Check that what was saved comes back, and that it goes on as it did."""
-    if not env.can_save or found.has_errors:
-        return
-    policy = _RandomControls(env, 0)
-    try:
-        scene = env.reset(0)
-        snapshot, control = env.save(), policy.act(scene)
-        after = env.step(control)
-        if env.restore(snapshot) != scene or env.step(control) != after:
-            found.error("save", "after restore(env, save(env)) the scene is another, or goes on in another way")
-    except Exception as error:
-        found.error("save", f"save(env) and restore(env, snapshot) failed: {type(error).__name__}: {error}")
+    if env.can_save and not found.has_errors:
+        try:
+            scene = env.reset(0)
+            snapshot, control = env.save(), _RandomControls(env, 0).act(scene)
+            after = env.step(control)
+            if env.restore(snapshot) != scene or env.step(control) != after:
+                found.error("save", "after restore(env, save(env)) the scene is another, or goes on in another way")
+        except Exception as error:
+            found.error("save", f"save(env) and restore(env, snapshot) failed: {type(error).__name__}: {error}")
 
 
-OFTEN = 4  # times that an expert does the same action; more look as if it is undone again and again
-USUALLY = 0.9  # the part of an expert's actions that should have the effects which the domain promises
+# What the expert does
+
+
+def check_controls(env: SceneEnv, episode: CheckedEpisode, found: Findings) -> None:
+    """Check that the expert's controls are in the action space."""
+    space, controls = env.env.action_space, env.controls
+    for step, control in enumerate(episode.controls):
+        said = f"{episode.at(step)}: the control {control!r}"
+        if isinstance(controls, BoxControls):
+            fits = np.shape(control) == tuple(controls.shape) and np.isfinite(control).all()
+            if fits and (np.abs(controls.encode(np.asarray(control))) > 1.001).any():
+                found.advise("control", f"{said} is out of bounds: clip it")
+        else:
+            fits = space.contains(np.int64(control))
+        if not fits:
+            found.error("control", f"{said} is not in {space}")
 
 
 def check_expert(objects: int, episodes: Sequence[CheckedEpisode], limit: int, found: Findings) -> None:
     """Check that the expert succeeds, and in time."""
     failed = [episode for episode in episodes if episode.outcome != SUCCESS]
     if failed:
-        fails = f"the expert fails in {len(failed)} of {len(episodes)} episodes (first {_ending(failed[0])})"
+        first = failed[0]
+        missing = ", ".join(map(str, sorted(first.goals[-1] - first.states[-1]))) or "nothing"
+        how = f"{first.at(len(first.controls))}: {first.outcome}; of the goal is missing {missing}"
+        fails = f"the expert fails in {len(failed)} of {len(episodes)} episodes (first {how})"
         if len(failed) == len(episodes):
             found.error("expert", f"{fails}: only what succeeds is kept, so nothing can be learned from it")
             return
@@ -251,55 +229,10 @@ def check_expert(objects: int, episodes: Sequence[CheckedEpisode], limit: int, f
     if longest > 0.7 * limit:
         needs = f"the expert needs up to {longest} steps with {objects} objects, and an episode ends after {limit}"
         remedy = f"set steps_per_object to {ceil(2 * longest / objects)}, so that a learner has time for mistakes"
-        times = Counter(action for action, _, _ in _doings(slowest.actions))
-        for action, number in times.most_common(1):
-            if number >= OFTEN:
-                remedy = f"it does {action} {number} times with seed {slowest.seed}: see what undoes it, or {remedy}"
+        for action, times in Counter(action for action, _, _ in _doings(slowest.actions)).most_common(1):
+            if times >= OFTEN:
+                remedy = f"it does {action} {times} times with seed {slowest.seed}: see what undoes it, or {remedy}"
         (found.error if longest > limit else found.advise)("steps", f"{needs}: {remedy}")
-
-
-def _ending(episode: CheckedEpisode) -> str:
-    """How an episode ended, and what the expert did last, if it says so."""
-    *_, last = [None, *_doings(episode.actions)]
-    doing = f", after {last[2] - last[1]} steps of {last[0]}" if last else ""
-    missing = ", ".join(map(str, sorted(episode.goals[-1] - episode.states[-1]))) or "nothing"
-    return f"{episode.at(len(episode.controls))}: {episode.outcome}{doing}; of the goal is missing {missing}"
-
-
-def check_controls(env: SceneEnv, episode: CheckedEpisode, found: Findings) -> None:
-    """Check that the expert's controls are in the action space."""
-    controls = env.controls
-    for step, control in enumerate(episode.controls):
-        if not isinstance(controls, BoxControls):
-            if not env.env.action_space.contains(np.int64(control)):
-                found.error("control", f"{episode.at(step)}: the control {control!r} is not in {env.env.action_space}")
-        elif np.shape(control) != tuple(controls.shape) or not np.isfinite(control).all():
-            found.error("control", f"{episode.at(step)}: the control {control!r} does not fit {env.env.action_space}")
-        elif (np.abs(controls.encode(np.asarray(control))) > 1.001).any():
-            found.advise("control", f"{episode.at(step)}: the control {control!r} is out of bounds: clip it")
-
-
-def check_actions(domain: Domain, episode: CheckedEpisode, found: Findings) -> None:
-    """Check that the actions which the expert says it does are actions of the domain, and that they can be done."""
-    for step, action in enumerate(episode.actions):
-        if action is None or (step and action == episode.actions[step - 1]):
-            continue
-        where = f"{episode.at(step)}: choose(state, goal) gave {action}"
-        try:
-            condition = ground_action(domain, action).condition
-        except BadInput as error:
-            found.error("action", f"{where}: {error}")
-            continue
-        objects = {**domain.constants, **episode.scenes[step].objects}
-        for name, parameter in zip(action.arguments, domain.schemas[action.name].parameters, strict=True):
-            if name not in objects or not domain.is_subtype(objects[name], parameter.type):
-                found.error("action", f"{where}, but there is no {parameter.type} '{name}' to be seen")
-        state = episode.states[step]
-        unmet = [str(fact) for fact in sorted(condition.positive - state)]
-        unmet += [f"not {fact}" for fact in sorted(condition.negative & state)]
-        if unmet:
-            about = "precondition", action.name
-            found.advise(about, f"{where}, whose precondition does not hold: {', '.join(unmet)}")
 
 
 # What learning makes of it
@@ -307,32 +240,34 @@ def check_actions(domain: Domain, episode: CheckedEpisode, found: Findings) -> N
 
 def check_applicability(domain: Domain, episodes: Sequence[CheckedEpisode], found: Findings) -> None:
     """Say which actions could not be done in any state that was seen."""
+    if not domain.schemas:
+        missing = "no actions" if domain.predicates else "no predicates and no actions"
+        remedy = "`bilevel domain learn DIR --output domain.pddl`, or with the policy: `bilevel learn --learn-domain`"
+        found.advise("actions", f"the domain '{domain.name}' has {missing}: learn them from demonstrations: {remedy}")
+        return
     situations = {
-        state: scene.objects
+        state: {**domain.constants, **scene.objects}
         for episode in episodes
         for scene, state in zip(episode.scenes, episode.states, strict=True)
     }
     labelled = {fact.predicate for state in situations for fact in state}
-    never = []
-    for name, schema in domain.schemas.items():
-        rule = _as_rule(schema)
-        instances = Instances([rule], domain)
-        if not any(any(instances.in_order(state, NO_FACTS, objects)) for state, objects in situations.items()):
-            needed = sorted({fact.predicate for fact in rule.state_condition} - labelled)
-            never.append(name)
-            reason = f"'{needed[0]}' was never labelled" if needed else "its precondition never held as a whole"
-            found.advise(("applicable", name), f"the action '{name}' was never applicable in what was seen: {reason}")
-    if len(never) == len(domain.schemas):
-        found.error(
-            "applicable", "no action of the domain was ever applicable in what was seen: compare label and domain"
+    never = [
+        schema
+        for schema in domain.schemas.values()
+        if not any(
+            applicable(state, action)
+            for state, objects in situations.items()
+            for action in groundings([schema], domain, objects)
         )
-
-
-def _as_rule(schema: Schema) -> Rule:
-    """A rule that applies where the action does."""
-    condition = frozenset(fact for fact in schema.precondition if fact.predicate != EQUALITY)
-    head = Action(schema.name, tuple(parameter.name for parameter in schema.parameters))
-    return Rule(0, schema.parameters, condition, NO_FACTS, head, schema.negative_precondition)
+    ]
+    for schema in never:
+        needed = sorted({fact.predicate for fact in schema.precondition} - labelled)
+        reason = f"'{needed[0]}' was never labelled" if needed else "its precondition never held as a whole"
+        message = f"the action '{schema.name}' was never applicable in what was seen: {reason}"
+        found.advise(("applicable", schema.name), message)
+    if len(never) == len(domain.schemas):
+        message = "no action of the domain was ever applicable in what was seen: compare label and domain"
+        found.error("applicable", message)
 
 
 def check_explanations(domain: Domain, episodes: Sequence[CheckedEpisode], found: Findings) -> None:
