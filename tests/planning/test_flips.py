@@ -8,7 +8,7 @@ import pytest
 from plan_oracle import achieves_goal
 
 from bilevel.planning.flips import plan_by_flips
-from bilevel.planning.grounding import Task, ground_task
+from bilevel.planning.grounding import Grounding, Task
 from bilevel.planning.planner import Deadline
 from bilevel.planning.search import breadth_first, search
 from bilevel.symbolic.adl import compiled, parse_adl_domain
@@ -40,7 +40,7 @@ def enough() -> Deadline:
 
 
 def grounded(domain: Domain, problem: Problem) -> Task | None:
-    return ground_task(domain, problem, enough())
+    return Grounding().task(domain, problem, enough())
 
 
 @pytest.mark.parametrize("asked", [3, None])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from plan_oracle import achieves_goal
 
-from bilevel.planning.grounding import Ground, ground_task
+from bilevel.planning.grounding import Grounding
 from bilevel.planning.planner import Deadline, Planner, PlanResult, PlanStep, Status
 from bilevel.planning.planners import PLANNERS, planner_named
 from bilevel.symbolic.domain import Action, BadInput, Domain, Problem
@@ -112,13 +112,13 @@ def test_the_search_goes_first_and_fast_downward_takes_over_what_it_cannot_do(mo
     asked: list[tuple[str, float]] = []
 
     def answering(name: str, status: Status) -> Planner:
-        def planner(domain: Domain, problem: Problem, time_limit: float, ground: Ground = ground_task) -> PlanResult:
+        def planner(domain: Domain, problem: Problem, time_limit: float, grounding: Grounding | None = None) -> PlanResult:
             asked.append((name, round(time_limit, 2)))
             return PlanResult(status)
 
         return planner
 
-    def searching(deadline: Deadline, domain: Domain, problem: Problem, ground: Ground) -> PlanResult:
+    def searching(deadline: Deadline, domain: Domain, problem: Problem, grounding: Grounding | None) -> PlanResult:
         return answering("search", Status.TIMED_OUT)(domain, problem, deadline.seconds_left)
 
     monkeypatch.setattr("bilevel.planning.planners.search", answering("search", Status.TIMED_OUT))

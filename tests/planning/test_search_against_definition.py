@@ -9,10 +9,12 @@ import pytest
 from exact_fond import all_actions
 from plan_oracle import achieves_goal
 
+from bilevel.planning.grounding import Grounding
 from bilevel.planning.planner import Status
 from bilevel.planning.search import search
 from bilevel.symbolic.domain import Atom, Domain, Facts, Outcome, Parameter, Predicate, Problem, Schema
-from bilevel.symbolic.semantics import applicable, successors
+from bilevel.symbolic.semantics import applicable, progress, successors
+from bilevel.tabletop.problems import shipped_domain, training_problems
 
 TYPES = {"thing": "object", "cup": "thing", "lid": "thing"}
 ARITIES = {"p": 0, "q": 1, "r": 1, "s": 2, "t": 2}
@@ -108,3 +110,29 @@ def test_shortest_plans_are_as_short_as_the_definition_says(first_seed: int) -> 
         assert len(result.steps) == max(expected, 0), seed
         lengths.append(expected)
     assert len({length for length in lengths if length > 0}) >= 3, "the random tasks are too easy to tell anything"
+
+
+def test_grounding_once_gives_the_same_plans() -> None:
+    plans = 0
+    for seed in range(60):
+        (domain, problem), grounding, rng = random_task(seed), Grounding(), random.Random(seed)
+        for _ in range(4):  # goals after each other, each from where the plan for the last one ends
+            once, anew = (search(domain, problem, 60, 5_000, each) for each in (grounding, None))
+            assert (once.status, once.steps) == (anew.status, anew.steps)
+            plans += bool(once.steps)
+            state = problem.state
+            for step in once.steps:
+                state = progress(state, step.ground(domain)[1])
+            new = sorted(random_walk(rng, domain, problem) - state)
+            problem = replace(problem, state=state, goal=frozenset(new[:2]))
+    assert plans > 60
+
+
+def test_another_problem_is_grounded_anew() -> None:
+    grounding = Grounding()
+    for name in ("blocks", "pick-place", "blocks"):
+        for problem in training_problems(name):
+            domain = shipped_domain(name)
+            once, anew = (search(domain, problem, 60, grounding=each) for each in (grounding, None))
+            assert once == anew
+            assert once.plan

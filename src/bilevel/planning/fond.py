@@ -11,18 +11,13 @@ to. So where all outcomes are linked and the goal can be reached from every node
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass, field
-from functools import reduce
-from math import inf
-from operator import or_
 from typing import NamedTuple
 
-from bilevel.planning.grounding import FondAction, GroundOperator, GroundProblem, Task, applicable_in
+from bilevel.planning.grounding import ConditionIndex, FondAction, Grounding, GroundOperator, Task, bits_of
 from bilevel.planning.placeholders import remember_newest
 from bilevel.planning.planner import (
-    ConditionIndex,
     ContingentPolicy,
     Deadline,
     Decision,
@@ -31,9 +26,8 @@ from bilevel.planning.planner import (
     PlanStep,
     Status,
     TimeUp,
-    bits_of,
 )
-from bilevel.planning.search import HELPFUL_BOOST, Estimate, RelaxedPlans
+from bilevel.planning.search import BestFirst, Estimate, RelaxedPlans, path_to
 from bilevel.symbolic.domain import Action, Domain, Problem
 from bilevel.symbolic.packed import no_garbage_collection
 from bilevel.symbolic.semantics import Condition, is_solved
@@ -199,10 +193,6 @@ class WeakStep(NamedTuple):
     hoped: GroundOperator
 
 
-Parents = dict[int, WeakStep | None]
-Entry = tuple[float, int, int, int]  # an estimate, a serial number, a state, the index of an operator
-
-
 class WeakPlanner:
     """Searches for weak plans, ways to the goal if nature is kind, by steps none of whose outcomes is known to be dead.
 
@@ -212,9 +202,7 @@ class WeakPlanner:
 
     def __init__(self, task: Task, deadline: Deadline) -> None:
         self._task, self._deadline = task, deadline
-        self._applicable, self._relaxed_plans = applicable_in(task, deadline), RelaxedPlans(task, deadline)
-        again = reduce(or_, (operator.add for operator in task.operators), 0)
-        self._supplies = ~again  # bits that are never set again, of which more are better
+        self._search, self._relaxed_plans = BestFirst(task, deadline), RelaxedPlans(task, deadline)
         self._estimates: dict[int, Estimate | None] = {}
 
     def find(self, start: int, is_covered: Callable[[int], bool], nearby: int) -> list[WeakStep] | None:
@@ -222,64 +210,15 @@ class WeakPlanner:
 
         First it is tried for a while to get to where the bits of `nearby` are set, which are those of a covered state.
         """
-        parents: Parents = {}
-        end = self._search(start, is_covered, parents, lambda state: self._relaxed_plans(state, nearby), LOCAL_STATES)
+        run, safe = self._search.run, self._is_safe
+        parents, end = run(start, is_covered, lambda state: self._relaxed_plans(state, nearby), safe, LOCAL_STATES)
         if end is None:
-            parents = {}
-            end = self._search(start, is_covered, parents, self._estimate)
+            parents, end = run(start, is_covered, self._estimate, safe)
         if end is None:
             self._estimates.update(dict.fromkeys(parents))  # none of them leads to the goal
             return None
-        plan = []
-        while (step := parents[end]) is not None:
-            plan.append(step)
-            end = step.state
-        return plan[::-1]
-
-    def _search(
-        self,
-        start: int,
-        is_covered: Callable[[int], bool],
-        parents: Parents,
-        estimate: Callable[[int], Estimate | None],
-        most_states: float = inf,
-    ) -> int | None:
-        """Return a state that is covered, found by greedy search: steps from the state that looks nearest go first.
-
-        Helpful steps also wait in a queue of their own, which gets more turns while they do well. A state that differs
-        from one seen before only in having fewer supplies is not looked at.
-        """
-        seen: dict[int, list[int]] = {}  # the supplies with which states were seen, by the rest of the state
-        every: list[Entry] = [(0, 0, start, -1)]
-        helpful: list[Entry] = []
-        serial, turns, nearest = 0, 0, inf
-        while (every or helpful) and len(parents) < most_states:
-            self._deadline.check()
-            queue = helpful if helpful and (turns >= 0 or not every) else every
-            turns += -1 if queue is helpful else 1
-            *_, before, index = heapq.heappop(queue)
-            step = WeakStep(before, self._task.owners[index], self._task.operators[index]) if index >= 0 else None
-            state = before if step is None else step.hoped.apply(before)
-            supplies = seen.setdefault(state & ~self._supplies, [])
-            if any(not state & self._supplies & ~more for more in supplies) or (step and not self._is_safe(step)):
-                continue
-            supplies.append(state & self._supplies)
-            parents[state] = step
-            if is_covered(state):
-                return state
-            estimated = estimate(state)
-            if estimated is None:
-                continue
-            distance, best = estimated
-            if distance < nearest:
-                nearest = distance
-                turns += HELPFUL_BOOST
-            for operator in self._applicable(state):
-                serial += 1
-                heapq.heappush(every, (distance, serial, state, operator))
-                if operator in best:
-                    heapq.heappush(helpful, (distance, serial, state, operator))
-        return None
+        operators, owners = self._task.operators, self._task.owners
+        return [WeakStep(state, owners[index], operators[index]) for state, index in path_to(end, parents)]
 
     def _estimate(self, state: int) -> Estimate | None:
         """Return how far the goal seems to be, and the operators that look helpful; `None` where the state is dead."""
@@ -288,11 +227,11 @@ class WeakPlanner:
             self._estimates[state] = self._relaxed_plans(state)
         return self._estimates[state]
 
-    def _is_safe(self, step: WeakStep) -> bool:
-        """Return whether the step may bring something, and no outcome is dead."""
-        return bool(step.hoped.add & ~step.state) and all(
-            self._estimate(outcome.apply(step.state)) for outcome in step.action.outcomes
-        )
+    def _is_safe(self, state: int, index: int) -> bool:
+        """Return whether the operator may bring something there, and no outcome of its action is dead."""
+        outcomes = self._task.owners[index].outcomes
+        is_new = bool(self._task.operators[index].add & ~state)
+        return is_new and all(self._estimate(outcome.apply(state)) for outcome in outcomes)
 
 
 @no_garbage_collection()
@@ -306,7 +245,7 @@ def fond(domain: Domain, problem: Problem, time_limit: float) -> PlanResult:
         return PlanResult(Status.SOLVED, policy=ContingentPolicy(()))
     deadline = Deadline(time_limit)
     try:
-        task = GroundProblem(domain, problem, deadline).fond_task(problem, deadline)
+        task = Grounding().task(domain, problem, deadline)
         nodes = solve(task, deadline) if task else None
     except TimeUp:
         return PlanResult(Status.TIMED_OUT)

@@ -12,19 +12,57 @@ state it works in every state that has more bits set, and an outcome that sets n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import groupby, pairwise, product
-from operator import itemgetter
 from typing import NamedTuple
 
-from bilevel.planning.planner import Deadline, PlanStep, bits_of
-from bilevel.symbolic.domain import EQUALITY, Action, Atom, Domain, Outcome, Parameter, Problem, Schema, is_variable
+from bilevel.planning.planner import Deadline, PlanStep
+from bilevel.symbolic.domain import EQUALITY, Action, Atom, Domain, Facts, Outcome, Problem, Schema, is_variable
 from bilevel.symbolic.packed import no_garbage_collection
-from bilevel.symbolic.semantics import makes_object, new_object
+from bilevel.symbolic.semantics import GroundAction, bind_outcome, ground, makes_object, new_object, substitute
 
 # Holds of a pool object once an action has made it; the space keeps it apart from any predicate of a domain.
 MADE = "made by nature"
+
+
+def bits_of(mask: int) -> Iterator[int]:
+    """Yield the numbers of the bits that are set, the lowest first."""
+    while mask:
+        lowest = mask & -mask
+        yield lowest.bit_length() - 1
+        mask ^= lowest
+
+
+class ConditionIndex:
+    """Conditions as bit masks, by number; each is filed under its rarest bit, so that most are never looked at."""
+
+    def __init__(self, conditions: Iterable[int] = ()) -> None:
+        self._filed: dict[int, dict[int, int]] = {}  # under -1 those without any bit
+        self._place: dict[int, int] = {}
+        self._bits = 0  # under which any are filed
+        for number, condition in enumerate(conditions):
+            self.put(number, condition)
+
+    def put(self, number: int, condition: int) -> None:
+        """File a condition under its number, instead of the one before."""
+        if number in self._place:
+            self.remove(number)
+        place = min(bits_of(condition), key=lambda bit: len(self._filed.get(bit, ())), default=-1)
+        self._filed.setdefault(place, {})[number] = condition
+        self._place[number] = place
+        self._bits |= 1 << place if place >= 0 else 0
+
+    def remove(self, number: int) -> None:
+        """Remove the condition with this number."""
+        del self._filed[self._place.pop(number)][number]
+
+    def holding(self, state: int) -> list[int]:
+        """Return the numbers of all conditions that hold in a state, in ascending order."""
+        found = [*self._filed.get(-1, ())]
+        for bit in bits_of(state & self._bits):
+            found += [number for number, needs in self._filed[bit].items() if needs & state == needs]
+        return sorted(found)
 
 
 class Literal(NamedTuple):
@@ -32,14 +70,6 @@ class Literal(NamedTuple):
 
     atom: Atom
     present: bool = True
-
-
-class Instance(NamedTuple):
-    """One way a step can go, over the numbers of literals; what it makes true makes the opposites false."""
-
-    step: PlanStep
-    condition: frozenset[int]
-    effect: frozenset[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,15 +104,22 @@ class FondAction:
 class Task:
     """A planning problem over bit masks; bit i stands for `literals[i]`.
 
-    Where actions may turn out in several ways, operators are their useful outcomes, and `owners[i]` is the action of
-    operator i.
+    Operators are the useful outcomes of actions, and `owners[i]` is the action of operator i.
     """
 
     literals: tuple[Literal, ...]
     operators: tuple[GroundOperator, ...]
+    owners: tuple[FondAction, ...]
     state: int
     goal: int
-    owners: tuple[FondAction, ...] = ()
+
+
+class Instance(NamedTuple):
+    """One way a step can go, over the numbers of literals; what it makes true makes the opposites false."""
+
+    step: PlanStep
+    condition: frozenset[int]
+    effect: frozenset[int]
 
 
 class GroundProblem:
@@ -91,19 +128,23 @@ class GroundProblem:
     @no_garbage_collection()
     def __init__(self, domain: Domain, problem: Problem, deadline: Deadline, new_objects: int = 0) -> None:
         """`new_objects` is how many objects of each type the `new` variables of existential effects may make."""
-        grounder = _Grounder(domain, problem, deadline, new_objects)
-        self.instances, self.atoms, self._numbers = grounder.reach(), grounder.atoms, dict[Atom, int]()
-        self._domain, self._objects, self._new_objects, self._deadline = domain, problem.objects, new_objects, deadline
-        self._numbers = {atom: number for number, atom in enumerate(self.atoms)}
-        self.reached = frozenset(self.atoms[number] for number in grounder.reached)
-        ranks = {number: rank for rank, number in enumerate(sorted(range(len(self.atoms)), key=self.atoms.__getitem__))}
-        self._rank = lambda literal: (ranks[literal >> 1], literal & 1)  # the order of literals
-        self._changing = frozenset[int]().union(*(instance.effect for instance in self.instances))
-        self._achievers: dict[int, list[int]] = {}
-        for index, instance in enumerate(self.instances):
+        self._domain, self._objects, self._new_objects = domain, problem.objects, new_objects
+        found = _Grounder(domain, problem, deadline, new_objects).reach()
+        self.reached = problem.state.union(*(each.add for each in found))
+        self._atoms = sorted(self.reached.union(*(each.negative | each.delete for each in found)))
+        self._numbers = {atom: number for number, atom in enumerate(self._atoms)}
+        self.instances: list[Instance] = []
+        self._achievers: dict[int, list[int]] = {}  # the instances that make a literal true
+        for index, each in enumerate(found):
             deadline.check()
-            for literal in instance.effect:
+            effect = self._literals(each.add, each.delete - each.add)
+            self.instances.append(Instance(each.step, self._literals(each.positive, each.negative), effect))
+            for literal in effect:
                 self._achievers.setdefault(literal, []).append(index)
+
+    def _literals(self, present: Facts, absent: Facts) -> frozenset[int]:
+        numbers = self._numbers
+        return frozenset([2 * numbers[atom] + 1 for atom in present] + [2 * numbers[atom] for atom in absent])
 
     def covers(self, domain: Domain, problem: Problem, new_objects: int) -> bool:
         """Return whether the problem differs from the one that was grounded in its goal and in what holds only."""
@@ -111,125 +152,76 @@ class GroundProblem:
         return same and problem.state <= self.reached
 
     @no_garbage_collection()
-    def task(self, problem: Problem, deadline: Deadline, keep_useless: bool = False) -> Task | None:
+    def task(self, problem: Problem, deadline: Deadline) -> Task | None:
         """Return the problem over bit masks; `None` where it is plain that it has no plan.
 
-        Only literals that can change and can matter have a bit, and an action that asks for one that is never true is
-        no operator. Of operators that are the same there is only the first, unless the useless ones are kept.
+        Only literals that can change and can matter have a bit, and an action that asks for one that is never true has
+        no operator. Of actions that are the same there is only the first.
         """
-        numbers, state = self._numbers, problem.state
         if not problem.goal <= self.reached:
             return None
-        goal = {2 * numbers[atom] + 1 for atom in problem.goal}
-        goal |= {2 * numbers[atom] for atom in problem.negative_goal if atom in numbers}
-        at_first = {2 * number + (atom in state) for number, atom in enumerate(self.atoms)}
-        constant = {literal for literal in at_first if literal ^ 1 not in self._changing}
+        goal = self._literals(problem.goal, problem.negative_goal.intersection(self._numbers))
+        at_first = {2 * number + (atom in problem.state) for number, atom in enumerate(self._atoms)}
+        constant = {literal for literal in at_first if literal ^ 1 not in self._achievers}
         impossible = {literal ^ 1 for literal in constant}
         if goal & impossible:
             return None
-        possible = [instance.condition.isdisjoint(impossible) for instance in self.instances]
-        relevant = self._relevant(goal - constant, constant, possible, deadline)
-        bits = {literal: 1 << place for place, literal in enumerate(sorted(relevant, key=self._rank))}
+        relevant = self._relevant(goal - constant, constant, impossible, deadline)
+        bits = {literal: 1 << place for place, literal in enumerate(sorted(relevant))}
 
         def mask(literals: Iterable[int]) -> int:
             return sum([bits[literal] for literal in literals if literal in bits])
 
-        operators: dict[object, GroundOperator] = {}
-        for number, instance in enumerate(self.instances):
-            deadline.check()
-            if possible[number] and (keep_useless or not relevant.isdisjoint(instance.effect)):
-                add, delete = mask(instance.effect), mask(literal ^ 1 for literal in instance.effect)
-                made = GroundOperator(instance.step, mask(instance.condition), add, delete)
-                if keep_useless:
-                    operators[number] = made
-                elif made.is_useful:
-                    operators.setdefault((made.precondition, add, delete), made)
-        literals = [Literal(self.atoms[literal >> 1], bool(literal & 1)) for literal in bits]
-        return Task(tuple(literals), tuple(operators.values()), mask(at_first), mask(goal))
+        actions: dict[object, FondAction] = {}
+        for action, instances in groupby(self.instances, lambda instance: instance.step.action):
+            outcomes: dict[object, GroundOperator] = {}
+            for step, condition, effect in instances:
+                deadline.check()
+                if condition.isdisjoint(impossible):
+                    made = mask(condition), mask(effect), mask(literal ^ 1 for literal in effect)
+                    outcomes.setdefault(made, GroundOperator(step, *made))
+            if outcomes:
+                operators = tuple(outcomes.values())
+                actions.setdefault(frozenset(outcomes), FondAction(action, operators[0].precondition, operators))
+        owned = [(outcome, owner) for owner in actions.values() for outcome in owner.outcomes if outcome.is_useful]
+        return Task(
+            literals=tuple(Literal(self._atoms[literal >> 1], bool(literal & 1)) for literal in bits),
+            operators=tuple(operator for operator, _ in owned),
+            owners=tuple(owner for _, owner in owned),
+            state=mask(at_first),
+            goal=mask(goal),
+        )
 
-    def _relevant(self, goal: Set[int], constant: Set[int], possible: Sequence[bool], deadline: Deadline) -> set[int]:
+    def _relevant(self, goal: Set[int], constant: Set[int], impossible: Set[int], deadline: Deadline) -> set[int]:
         """Return the changing literals that the goal, or an instance that adds a relevant one, asks for."""
         relevant, unexplored, seen = set(goal), list(goal), set[int]()
         while unexplored:
             deadline.check()
             for index in self._achievers.get(unexplored.pop(), ()):
-                if possible[index] and index not in seen:
+                condition = self.instances[index].condition
+                if index not in seen and condition.isdisjoint(impossible):
                     seen.add(index)
-                    new = self.instances[index].condition - constant - relevant
+                    new = condition - constant - relevant
                     relevant |= new
                     unexplored.extend(new)
         return relevant
 
-    def fond_task(self, problem: Problem, deadline: Deadline) -> Task | None:
-        """Return the task with the owners of its operators."""
-        task = self.task(problem, deadline, keep_useless=True)
-        if task is None:
-            return None
-        actions: dict[object, FondAction] = {}
-        for action, operators in groupby(task.operators, lambda operator: operator.step.action):
-            deadline.check()
-            outcomes: dict[tuple[int, int], GroundOperator] = {}
-            for operator in operators:
-                outcomes.setdefault((operator.add, operator.delete), operator)
-            precondition = next(iter(outcomes.values())).precondition
-            same = precondition, frozenset(outcomes)  # of two actions that agree in this one is enough
-            actions.setdefault(same, FondAction(action, precondition, tuple(outcomes.values())))
-        owned = [(outcome, owner) for owner in actions.values() for outcome in owner.outcomes if outcome.is_useful]
-        operators_, owners = tuple(outcome for outcome, _ in owned), tuple(owner for _, owner in owned)
-        return Task(task.literals, operators_, task.state, task.goal, owners)
 
-
-Ground = Callable[[Domain, Problem, Deadline, int], Task | None]
-
-
-def ground_task(domain: Domain, problem: Problem, deadline: Deadline, new_objects: int = 0) -> Task | None:
-    """Return the problem over bit masks, or `None` where it is plain that it has no plan."""
-    return GroundProblem(domain, problem, deadline, new_objects).task(problem, deadline)
-
-
-class SharedGrounding:
-    """Makes tasks as `ground_task` does, and grounds anew only where the problem is another one.
+class Grounding:
+    """Makes tasks of problems, and grounds anew only where the problem is another one.
 
     What can be reached from a state that can be reached itself is known already; operators that cannot be reached from
-    it do no harm. So plans are as good as those for `ground_task`, and shortest plans the same.
+    it do no harm. So plans are as good as with a new grounding, and shortest plans the same.
     """
 
     def __init__(self) -> None:
         self._grounded: GroundProblem | None = None
 
-    def __call__(self, domain: Domain, problem: Problem, deadline: Deadline, new_objects: int = 0) -> Task | None:
+    def task(self, domain: Domain, problem: Problem, deadline: Deadline, new_objects: int = 0) -> Task | None:
         """Return the problem over bit masks, or `None` where it is plain that it has no plan."""
         if self._grounded is None or not self._grounded.covers(domain, problem, new_objects):
             self._grounded = GroundProblem(domain, problem, deadline, new_objects)
         return self._grounded.task(problem, deadline)
-
-
-def applicable_in(task: Task, deadline: Deadline) -> Callable[[int], list[int]]:
-    """Return a function from a state to the indices of the operators that apply in it, in order.
-
-    Operators are filed under their rarest condition, so that most of those that do not apply are never looked at.
-    """
-    uses: dict[int, int] = {}
-    for operator in task.operators:
-        deadline.check()
-        for bit in bits_of(operator.precondition):
-            uses[bit] = uses.get(bit, 0) + 1
-    filed: dict[int, list[tuple[int, int]]] = {}
-    always = []
-    for index, operator in enumerate(task.operators):
-        deadline.check()
-        if operator.precondition:
-            rarest = min(bits_of(operator.precondition), key=lambda bit: (uses[bit], bit))
-            filed.setdefault(rarest, []).append((operator.precondition, index))
-        else:
-            always.append(index)
-    keys = sum(1 << bit for bit in filed)
-
-    def applicable(state: int) -> list[int]:
-        found = [index for bit in bits_of(state & keys) for needs, index in filed[bit] if needs & state == needs]
-        return sorted(always + found)
-
-    return applicable
 
 
 def makers_of_new_objects(domain: Domain, problem: Problem) -> list[str]:
@@ -242,222 +234,150 @@ def makers_of_new_objects(domain: Domain, problem: Problem) -> list[str]:
     ]
 
 
-Values = tuple[str, ...]
+class _Found(NamedTuple):
+    """An instance in facts."""
+
+    step: PlanStep
+    positive: Facts
+    negative: Facts
+    add: Facts
+    delete: Facts
 
 
-class AtomTemplate(NamedTuple):
-    """An atom of a schema: where its terms stand among the schema's values, and a function that picks them out."""
-
-    predicate: str
-    places: tuple[int, ...]
-    pick: Callable[[Values], Values]
-
-
-class OutcomeTemplate(NamedTuple):
-    """What an outcome adds and deletes; nature's variables stand among the values after the parameters."""
-
-    outcome: Outcome
-    add: list[AtomTemplate]
-    delete: list[AtomTemplate]
-
-
-class SchemaTemplate:
-    """A schema over values: first the constants that it names, then the parameters, then nature's variables."""
-
-    def __init__(self, schema: Schema, objects_of: Callable[[str], Mapping[str, None]]) -> None:
-        self.schema = schema
-        outcomes = [atom for outcome in schema.outcomes for atom in (*outcome.add, *outcome.delete)]
-        atoms = sorted({*schema.precondition, *schema.negative_precondition, *outcomes})
-        self.constants = tuple(dict.fromkeys(term for a in atoms for term in a.terms if not is_variable(term)))
-        names = [*self.constants, *(parameter.name for parameter in schema.parameters)]
-        place = {name: index for index, name in enumerate(names)}
-        self.allowed = [{constant: None} for constant in self.constants]
-        self.allowed += [dict(objects_of(parameter.type)) for parameter in schema.parameters]
-        split = [(atom, atom.predicate == EQUALITY) for atom in atoms]
-        plain, equal = ([atom for atom, is_equal in split if is_equal is kind] for kind in (False, True))
-        self.positive = [_template(atom, place) for atom in plain if atom in schema.precondition]
-        self.negative = [_template(atom, place) for atom in plain if atom in schema.negative_precondition]
-        self.equal = [_template(atom, place).places for atom in equal if atom in schema.precondition]
-        self.unequal = [_template(atom, place).places for atom in equal if atom in schema.negative_precondition]
-        self.outcomes = []
-        for outcome in schema.outcomes:
-            chosen = {variable.name: len(names) + i for i, variable in enumerate(outcome.chosen)}
-            add, delete = ([_template(a, place | chosen) for a in its] for its in (outcome.add, outcome.delete))
-            self.outcomes.append(OutcomeTemplate(outcome, add, delete))
-        self.open: list[str | None] = [*self.constants, *(None for _ in schema.parameters)]
-        for a, b in self.equal:  # `(= ?x table)` settles ?x
-            for one, other in ((a, b), (b, a)):
-                value = self.open[other] if other < len(self.constants) else None
-                if one >= len(self.constants) and value in self.allowed[one]:
-                    self.open[one] = value
-
-    def fits(self, values: Values) -> bool:
-        """Whether the equations and inequations hold."""
-        return all(values[a] == values[b] for a, b in self.equal) and all(
-            values[a] != values[b] for a, b in self.unequal
-        )
-
-
-def _template(atom: Atom, place: Mapping[str, int]) -> AtomTemplate:
-    places = tuple(place[term] for term in atom.terms)
-    if len(places) > 1:
-        return AtomTemplate(atom.predicate, places, itemgetter(*places))
-    only = slice(places[0], places[0] + 1) if places else slice(0, 0)
-    return AtomTemplate(atom.predicate, places, itemgetter(only))
+Binding = Mapping[str, str]
 
 
 class _Grounder:
-    """Relaxed reachability; `reached` holds every fact found so far, in the order in which they were found."""
+    """Relaxed reachability; facts are taken up in the order in which they were found."""
 
     def __init__(self, domain: Domain, problem: Problem, deadline: Deadline, new_objects: int) -> None:
-        self.domain = domain
-        self.deadline = deadline
-        self.objects = problem.all_objects(domain)
-        self.pools = _make_pools(domain, self.objects, new_objects)
-        self.known = {**self.objects, **{name: kind for kind, pool in self.pools.items() for name in pool}}
-        self.pooled = {name for pool in self.pools.values() for name in pool}
-        self.of_type: dict[str, dict[str, None]] = {}
-        self.atoms: list[Atom] = []
-        self.numbers: dict[str, dict[Values, int]] = {}  # of atoms, by predicate and terms
-        self.reached: dict[int, None] = {
-            self._number(atom.predicate, atom.terms): None for atom in sorted(problem.state)
-        }
-        self.agenda = list(self.reached)
-        self.facts: dict[tuple[str, int, str], list[Values]] = {}  # those taken up, by predicate and one term
-        self.present: dict[str, dict[Values, None]] = {}  # those taken up, by predicate
-        self.instances: list[Instance] = []
-        self.seen: set[Action] = set()
-        self.templates = [SchemaTemplate(schema, self._objects_of) for schema in domain.schemas.values()]
+        self._domain, self._deadline = domain, deadline
+        self._objects = problem.all_objects(domain)
+        self._pools = _make_pools(domain, self._objects, new_objects)
+        pooled = {name: kind for kind, pool in self._pools.items() for name in pool}
+        self._before = {name: before for pool in self._pools.values() for before, name in pairwise(["", *pool])}
+        self._known = {**self._objects, **pooled}
+        self._constants = {name: name for name in domain.constants}
+        self._of_type: dict[str, dict[str, None]] = {}
+        self._allowed = {schema.name: self._allowed_in(schema) for schema in domain.schemas.values()}
+        self._reached = dict.fromkeys(sorted(problem.state))
+        self._agenda = list(self._reached)
+        self._taken_up: dict[tuple[object, ...], list[Atom]] = {}  # by predicate; by predicate, place and term
+        self._seen: set[Action] = set()
+        self._found: list[_Found] = []
 
-    def reach(self) -> list[Instance]:
+    def reach(self) -> list[_Found]:
         """Every instance whose positive precondition can be reached, in the order of schemas and objects."""
-        watchers: dict[str, list[tuple[SchemaTemplate, int]]] = {}
-        for template in self.templates:
-            for i, atom in enumerate(template.positive):
-                watchers.setdefault(atom.predicate, []).append((template, i))
-            if not template.positive:
-                self._instantiate(template, template.open)
-        for number in self.agenda:  # grows while it is read
-            predicate, terms = self.atoms[number]
-            self.present.setdefault(predicate, {})[terms] = None
-            for i, term in enumerate(terms):
-                self.facts.setdefault((predicate, i, term), []).append(terms)
-            for template, i in watchers.get(predicate, ()):
-                values = _extend(template.open, template.positive[i], terms, template.allowed)
-                if values is not None:
-                    for found in self._join(template, template.positive[:i] + template.positive[i + 1 :], values):
-                        self._instantiate(template, found)
-        return self._in_order()
+        watchers: dict[str, list[tuple[Schema, Atom, list[Atom]]]] = {}  # a condition, and the others of its schema
+        for schema in self._domain.schemas.values():
+            conditions = sorted(atom for atom in schema.precondition if atom.predicate != EQUALITY)
+            for place, condition in enumerate(conditions):
+                others = conditions[:place] + conditions[place + 1 :]
+                watchers.setdefault(condition.predicate, []).append((schema, condition, others))
+            if not conditions:
+                self._instantiate(schema, {})
+        for atom in self._agenda:  # grows while it is read
+            for key in ((atom.predicate,), *((atom.predicate, *each) for each in enumerate(atom.terms))):
+                self._taken_up.setdefault(key, []).append(atom)
+            for schema, condition, others in watchers.get(atom.predicate, ()):
+                binding = _extended(self._constants, condition, atom, self._allowed[schema.name])
+                if binding is not None:
+                    for found in self._join(schema, others, binding):
+                        self._instantiate(schema, found)
+        places = {name: place for place, name in enumerate(self._domain.schemas)}
+        rank = {name: index for index, name in enumerate(self._known)}
 
-    def _in_order(self) -> list[Instance]:
-        places = {name: place for place, name in enumerate(self.domain.schemas)}
-        rank = {name: index for index, name in enumerate(self.known)}
-
-        def order(instance: Instance) -> tuple[int, list[int], int, list[int]]:
-            self.deadline.check()
-            (name, arguments), outcome, choice = instance.step
+        def order(found: _Found) -> tuple[int, list[int], int, list[int]]:
+            (name, arguments), outcome, choice = found.step
             return places[name], [rank[argument] for argument in arguments], outcome, [rank[its] for _, its in choice]
 
-        return sorted(self.instances, key=order)
+        self._deadline.check()
+        return sorted(self._found, key=order)
 
     def _objects_of(self, kind: str) -> dict[str, None]:
-        if kind not in self.of_type:
-            known = (name for name, its in self.known.items() if self.domain.is_subtype(its, kind))
-            self.of_type[kind] = dict.fromkeys(known)
-        return self.of_type[kind]
+        if kind not in self._of_type:
+            known = (name for name, its in self._known.items() if self._domain.is_subtype(its, kind))
+            self._of_type[kind] = dict.fromkeys(known)
+        return self._of_type[kind]
 
-    def _number(self, predicate: str, terms: Values) -> int:
-        known = self.numbers.setdefault(predicate, {})
-        number = known.get(terms)
-        if number is None:
-            number = known[terms] = len(self.atoms)
-            self.atoms.append(Atom(predicate, terms))
-        return number
+    def _allowed_in(self, schema: Schema) -> dict[str, Collection[str]]:
+        """Return the objects that each parameter may be; a constant is itself, and `(= ?x table)` settles ?x."""
+        atoms = (*schema.precondition, *schema.negative_precondition)
+        constants = {term for atom in atoms for term in atom.terms if not is_variable(term)}
+        allowed: dict[str, Collection[str]] = {name: (name,) for name in constants}
+        allowed |= {parameter.name: self._objects_of(parameter.type) for parameter in schema.parameters}
+        for atom in schema.precondition:
+            if atom.predicate == EQUALITY and not constants.isdisjoint(atom.terms):
+                both = [name for name in allowed[atom.terms[0]] if name in allowed[atom.terms[1]]]
+                allowed |= dict.fromkeys(atom.terms, both)
+        return allowed
 
-    def _join(
-        self, template: SchemaTemplate, atoms: Sequence[AtomTemplate], values: list[str | None]
-    ) -> Iterator[list[str | None]]:
-        """Every extension of the values under which the atoms have been reached; the rarest atom goes first."""
-        self.deadline.check()
-        open_atoms, candidates = [], []
-        for atom in atoms:
-            terms = [values[place] for place in atom.places]
-            if None in terms:
-                open_atoms.append(atom)
-                candidates.append(self._matching(atom.predicate, terms))
-            elif tuple(terms) not in self.present.get(atom.predicate, ()):
+    def _join(self, schema: Schema, conditions: Sequence[Atom], binding: Binding) -> Iterator[Binding]:
+        """Every extension of the binding under which the conditions have been reached; the rarest goes first."""
+        self._deadline.check()
+        open_conditions = []
+        for condition in conditions:
+            if not binding.keys() >= {*condition.terms}:
+                open_conditions.append(condition)
+            elif substitute(condition, binding) not in self._reached:
                 return
-        if not open_atoms:
-            yield values
+        if not open_conditions:
+            yield binding
             return
-        rarest = min(range(len(open_atoms)), key=lambda i: len(candidates[i]))
-        rest = open_atoms[:rarest] + open_atoms[rarest + 1 :]
-        for found in candidates[rarest]:
-            extended = _extend(values, open_atoms[rarest], found, template.allowed)
+        candidates = [self._candidates(condition, binding) for condition in open_conditions]
+        rarest = min(range(len(candidates)), key=lambda index: len(candidates[index]))
+        condition = open_conditions.pop(rarest)
+        for atom in candidates[rarest]:
+            extended = _extended(binding, condition, atom, self._allowed[schema.name])
             if extended is not None:
-                yield from self._join(template, rest, extended)
+                yield from self._join(schema, open_conditions, extended)
 
-    def _matching(self, predicate: str, terms: Sequence[str | None]) -> Collection[Values]:
-        """The shortest collection at hand that holds every fact with these terms, as far as they are known."""
-        known = [(position, term) for position, term in enumerate(terms) if term is not None]
-        lists = [self.facts.get((predicate, position, term), ()) for position, term in known]
-        return min((self.present.get(predicate, ()), *lists), key=len)
+    def _candidates(self, condition: Atom, binding: Binding) -> Sequence[Atom]:
+        """The shortest list at hand that has every fact which the condition can be, with the terms that are known."""
+        predicate, terms = condition
+        keys = [(predicate, place, binding[term]) for place, term in enumerate(terms) if term in binding]
+        return min((self._taken_up.get(key, []) for key in [(predicate,), *keys]), key=len)
 
-    def _instantiate(self, template: SchemaTemplate, values: list[str | None]) -> None:
-        """Every instance of the schema under the values; parameters they leave open range over their type."""
-        choices = [(value,) if value is not None else template.allowed[i] for i, value in enumerate(values)]
-        for chosen in product(*choices):
-            self.deadline.check()
-            action = Action(template.schema.name, chosen[len(template.constants) :])
-            if action in self.seen:
-                continue
-            self.seen.add(action)
-            if template.fits(chosen):
-                number = self._number
-                condition = [2 * number(predicate, pick(chosen)) + 1 for predicate, _, pick in template.positive]
-                condition += [2 * number(predicate, pick(chosen)) for predicate, _, pick in template.negative]
-                used = [name for name in action.arguments if name in self.pooled] if self.pooled else ()
-                condition += [2 * number(MADE, (name,)) + 1 for name in used]
-                needs = frozenset(condition)
-                for index, outcome in enumerate(template.outcomes):
-                    self._determinise(action, index, outcome, chosen, needs)
+    def _instantiate(self, schema: Schema, binding: Binding) -> None:
+        """Every instance of the schema under the binding; parameters it leaves open range over what is allowed."""
+        names, allowed = [parameter.name for parameter in schema.parameters], self._allowed[schema.name]
+        for arguments in product(*([binding[name]] if name in binding else allowed[name] for name in names)):
+            self._deadline.check()
+            action = Action(schema.name, arguments)
+            if action not in self._seen:
+                self._seen.add(action)
+                grounded = ground(schema, arguments)
+                if grounded is not None:
+                    self._determinise(grounded)
 
-    def _determinise(
-        self, action: Action, index: int, template: OutcomeTemplate, values: Values, condition: frozenset[int]
-    ) -> None:
-        """One instance for every choice of nature in the outcome; what it adds is reached."""
-        variables = [variable.name for variable in template.outcome.chosen]
-        candidates = [self._candidates(variable, template.outcome) for variable in template.outcome.chosen]
-        number = self._number
-        for choice in product(*candidates):
-            self.deadline.check()
-            made = [name for name in choice if name in self.pooled] if self.pooled else []
-            if len(set(made)) < len(made):
-                continue
-            chosen = values + choice
-            new = [number(MADE, (name,)) for name in made]
-            before = [number(MADE, (name,)) for name in self._predecessors(made)]
-            add = {number(predicate, pick(chosen)) for predicate, _, pick in template.add}.union(new)
-            delete = {number(predicate, pick(chosen)) for predicate, _, pick in template.delete}
-            needs = condition.union((2 * n + 1 for n in before), (2 * n for n in new)) if made else condition
-            effect = frozenset([*(2 * n + 1 for n in add), *(2 * n for n in delete - add)])
-            step = PlanStep(action, index, tuple(zip(variables, choice, strict=True)))
-            self.instances.append(Instance(step, needs, effect))
-            fresh = sorted(add.difference(self.reached), key=self.atoms.__getitem__)
-            self.reached.update(dict.fromkeys(fresh))
-            self.agenda.extend(fresh)
+    def _determinise(self, action: GroundAction) -> None:
+        """One instance for every outcome and every choice of nature in it; what these add is reached."""
+        used = frozenset(Atom(MADE, (name,)) for name in action.action.arguments if name in self._before)
+        for index, outcome in enumerate(action.outcomes):
+            variables = [variable.name for variable in outcome.chosen]
+            for choice in product(*self._natures_candidates(outcome)):
+                self._deadline.check()
+                made = [name for name in choice if name in self._before]
+                if len(set(made)) < len(made):
+                    continue
+                # Pool objects are all alike, so they are made in order: the one before each must exist already.
+                before = {self._before[name] for name in made} - {"", *made}
+                new, old = (frozenset(Atom(MADE, (name,)) for name in names) for names in (made, before))
+                bound = bind_outcome(outcome, dict(zip(variables, choice, strict=True))) if choice else outcome
+                step = PlanStep(action.action, index, tuple(zip(variables, choice, strict=True)))
+                positive, negative = action.condition.positive | used | old, action.condition.negative | new
+                self._found.append(_Found(step, positive, negative, bound.add | new, bound.delete))
+                fresh = sorted(bound.add.union(new).difference(self._reached))
+                self._reached.update(dict.fromkeys(fresh))
+                self._agenda.extend(fresh)
 
-    def _candidates(self, variable: Parameter, outcome: Outcome) -> Sequence[str]:
-        if makes_object(variable, outcome, self.domain, self.objects):
-            return self.pools.get(variable.type, ())
-        return [name for name in self._objects_of(variable.type) if name not in self.pooled]
-
-    def _predecessors(self, made: Sequence[str]) -> Iterator[str]:
-        """Pool objects are all alike, so they are made in order: the one before each must exist already."""
-        for pool in self.pools.values():
-            for before, name in pairwise(pool):
-                if name in made and before not in made:
-                    yield before
+    def _natures_candidates(self, outcome: Outcome) -> list[Sequence[str]]:
+        return [
+            self._pools.get(variable.type, ())
+            if makes_object(variable, outcome, self._domain, self._objects)
+            else [name for name in self._objects_of(variable.type) if name not in self._before]
+            for variable in outcome.chosen
+        ]
 
 
 def _make_pools(domain: Domain, objects: Mapping[str, str], size: int) -> dict[str, list[str]]:
@@ -474,17 +394,12 @@ def _make_pools(domain: Domain, objects: Mapping[str, str], size: int) -> dict[s
     return pools
 
 
-def _extend(
-    values: list[str | None], atom: AtomTemplate, terms: Values, allowed: Sequence[Mapping[str, None]]
-) -> list[str | None] | None:
-    """The values extended so that the atom has these terms, each within its type, if that is possible."""
-    extended = values.copy()
-    for place, term in zip(atom.places, terms, strict=True):
-        bound = extended[place]
-        if bound is None:
-            if term not in allowed[place]:
-                return None
-            extended[place] = term
-        elif bound != term:
+def _extended(
+    binding: Binding, condition: Atom, atom: Atom, allowed: Mapping[str, Collection[str]]
+) -> dict[str, str] | None:
+    """The binding extended so that the condition becomes the atom, with what is allowed, if that is possible."""
+    extended = dict(binding)
+    for term, name in zip(condition.terms, atom.terms, strict=True):
+        if name not in allowed[term] or extended.setdefault(term, name) != name:
             return None
     return extended

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from bilevel.planning.fast_downward import fast_downward
 from bilevel.planning.fond import fond
-from bilevel.planning.grounding import Ground, SharedGrounding, ground_task, makers_of_new_objects
+from bilevel.planning.grounding import Grounding, makers_of_new_objects
 from bilevel.planning.placeholders import PlaceholderGuide
 from bilevel.planning.planner import ContingentPolicy, Effort, NoModel, Planner, PlanResult, Status, limited_memory
 from bilevel.planning.search import search, search_until
@@ -28,7 +28,7 @@ SEARCH_SHARE = 0.2  # of the time limit of `auto`, for the built-in search
 SEARCH_CHECKS = 125_000  # of the states and operators that it takes up meanwhile; beyond, another planner is quicker
 
 
-def search_first(domain: Domain, problem: Problem, time_limit: float, ground: Ground = ground_task) -> PlanResult:
+def search_first(domain: Domain, problem: Problem, time_limit: float, grounding: Grounding | None = None) -> PlanResult:
     """Plan with the built-in search and, where that takes too long and it is installed, with Fast Downward.
 
     Small problems, as one learns from, are a hundred times faster without starting a process, and the plans are as
@@ -36,8 +36,8 @@ def search_first(domain: Domain, problem: Problem, time_limit: float, ground: Gr
     has a bounded effort, so that time, of which it gets a fifth, seldom decides who plans.
     """
     if not importlib.util.find_spec("up_fast_downward") or makers_of_new_objects(domain, problem):
-        return search(domain, problem, time_limit, ground=ground)
-    result = search_until(Effort(SEARCH_CHECKS, SEARCH_SHARE * time_limit), domain, problem, ground=ground)
+        return search(domain, problem, time_limit, grounding=grounding)
+    result = search_until(Effort(SEARCH_CHECKS, SEARCH_SHARE * time_limit), domain, problem, grounding=grounding)
     if result.status is not Status.TIMED_OUT:
         return result
     return fast_downward(domain, problem, (1 - SEARCH_SHARE) * time_limit)
@@ -93,7 +93,7 @@ def plan_function(planner: str, time_limit: float) -> Callable[[Domain, Problem]
     """The planner as a function to a plan spelt out, or `None` where it finds none in time; its failure is an error."""
     find = planner_named(planner)
     if planner in SEARCHES:
-        find = partial(SEARCHES[planner], ground=SharedGrounding())
+        find = partial(SEARCHES[planner], grounding=Grounding())
 
     def plan_for(domain: Domain, problem: Problem) -> GroundPlan | None:
         result = find(domain, problem, time_limit)

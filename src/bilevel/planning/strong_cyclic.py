@@ -12,16 +12,13 @@ strong-cyclic: as long as nature is kind, the goal comes nearer with every step.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from functools import reduce
 from itertools import pairwise
-from operator import or_
-from typing import NamedTuple
 
 from bilevel.planning.placeholders import remember_newest
-from bilevel.planning.planner import ConditionIndex, ContingentPolicy, Deadline, LiteralMasks, NoModel, TimeUp
+from bilevel.planning.planner import ContingentPolicy, Deadline, NoModel
 from bilevel.symbolic.domain import NO_FACTS, Action, BadInput, Domain, Facts, Problem
 from bilevel.symbolic.exploration import Choice, PolicyGraph, explore_policy, traps
 from bilevel.symbolic.semantics import (
@@ -156,15 +153,6 @@ def _story(graph: ActionGraph, state: Facts) -> str:
     return f"after {', '.join(steps)}:" if steps else "at the start:"
 
 
-class _Move(NamedTuple):
-    """A decision over bit masks: where it counts, how far the goal is, what its action asks for, what may happen."""
-
-    condition: int
-    distance: int
-    precondition: int
-    outcomes: Sequence[tuple[int, int]]  # the bits that are set, and those that are cleared
-
-
 def is_proved(domain: Domain, problem: Problem, policy: ContingentPolicy, deadline: Deadline) -> bool:
     """Whether there is such a proof; a policy without one need not be wrong."""
     distances = [decision.distance for decision in policy.decisions]
@@ -172,55 +160,37 @@ def is_proved(domain: Domain, problem: Problem, policy: ContingentPolicy, deadli
         return False
     try:
         domain, problem, _ = remember_newest(domain, problem)
-        return _Prover(domain, problem, policy, deadline).is_proved()
-    except (BadInput, TimeUp):  # a domain without a model, an action that does not fit it
+        objects = problem.all_objects(domain)
+        actions = [ground_action(domain, decision.action, objects) for decision in policy.decisions]
+    except BadInput:  # a domain without a model, an action that does not fit it
         return False
+    outcomes = [
+        [bind_outcome(each, choice) for each in action.outcomes for choice in natures_choices(each, domain, objects)]
+        for action in actions
+    ]
+    every = [outcome for each in outcomes for outcome in each]
+    settled = problem.state.difference(*(outcome.delete - outcome.add for outcome in every))  # holds for ever
+    possible = problem.state.union(*(outcome.add for outcome in every))  # nothing else ever holds
 
+    def follows(condition: Condition, known: Condition) -> bool:
+        """Whether a condition holds wherever what is known does."""
+        return condition.positive - settled <= known.positive and condition.negative & possible <= known.negative
 
-class _Prover:
-    """Of all conditions only that part is looked at which the policy may change: the rest is settled at the start."""
-
-    def __init__(self, domain: Domain, problem: Problem, policy: ContingentPolicy, deadline: Deadline) -> None:
-        self.deadline, objects = deadline, problem.all_objects(domain)
-        found = []
-        for decision in policy.decisions:
-            deadline.check()
-            action = ground_action(domain, decision.action, objects)
-            pairs = ((o, choice) for o in action.outcomes for choice in natures_choices(o, domain, objects))
-            bound = [bind_outcome(outcome, choice) for outcome, choice in pairs]
-            found.append((decision, action.condition, [(o.add, o.delete - o.add) for o in bound]))
-        goal = Condition(problem.goal, problem.negative_goal)
-        needed = [goal, *(needs for decision, asked, _ in found for needs in (decision.condition, asked))]
-        masks = LiteralMasks(needed)
-        self.moves = [
-            _Move(
-                masks.of_condition(decision.condition),
-                decision.distance,
-                masks.of_condition(asked),
-                [(masks.of_effect(add, delete), masks.of_effect(delete, add)) for add, delete in outcomes],
-            )
-            for decision, asked, outcomes in found
-        ]
-        self.first = masks.of_state(problem.state)
-        changed = reduce(or_, (cleared for move in self.moves for _, cleared in move.outcomes), 0)
-        self.settled = self.first & ~changed
-        self.index = ConditionIndex()  # of the goal and all decisions, nearest to the goal first
-        for number, condition in enumerate([masks.of_condition(goal), *(move.condition for move in self.moves)]):
-            self.index.put(number, condition & ~self.settled)
-
-    def is_proved(self) -> bool:
-        return self._distance(self.first) is not None and all(map(self._is_sound, self.moves))
-
-    def _is_sound(self, move: _Move) -> bool:
-        """Whether the decision can be carried out, and each outcome leads to another, one of them to a nearer one."""
-        self.deadline.check()
-        if move.precondition & ~(move.condition | self.settled):
+    goal = Condition(problem.goal, problem.negative_goal)
+    targets = [(0, goal), *((decision.distance, decision.condition) for decision in policy.decisions)]
+    if not any(condition.holds(problem.state) for _, condition in targets):
+        return False
+    for decision, action, its in zip(policy.decisions, actions, outcomes, strict=True):
+        known, distances = decision.condition, []
+        for outcome in its:
+            if deadline.seconds_left <= 0:
+                return False
+            lost = outcome.delete - outcome.add
+            after = Condition(known.positive - lost | outcome.add, known.negative - outcome.add | lost)
+            found = next((steps for steps, condition in targets if follows(condition, after)), None)
+            if found is None:
+                return False
+            distances.append(found)
+        if not follows(action.condition, known) or min(distances, default=0) >= decision.distance:
             return False
-        afterwards = [self._distance(move.condition & ~cleared | added) for added, cleared in move.outcomes]
-        distances = [distance for distance in afterwards if distance is not None]
-        return len(distances) == len(afterwards) and min(distances, default=0) < move.distance
-
-    def _distance(self, known: int) -> int | None:
-        """How near the goal is at most, where this is known to hold; `None` where maybe no decision applies."""
-        first = self.index.first(known)
-        return None if first is None else first and self.moves[first - 1].distance
+    return True
