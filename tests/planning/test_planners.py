@@ -112,7 +112,9 @@ def test_the_search_goes_first_and_fast_downward_takes_over_what_it_cannot_do(mo
     asked: list[tuple[str, float]] = []
 
     def answering(name: str, status: Status) -> Planner:
-        def planner(domain: Domain, problem: Problem, time_limit: float, grounding: Grounding | None = None) -> PlanResult:
+        def planner(
+            domain: Domain, problem: Problem, time_limit: float, grounding: Grounding | None = None
+        ) -> PlanResult:
             asked.append((name, round(time_limit, 2)))
             return PlanResult(status)
 
