@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -202,9 +201,12 @@ def make_vla(settings: VlaSettings, env: SceneEnv) -> VlaPolicy:
 
 
 class VlaPolicy(LabellingPolicy):
-    """A policy for one environment, which draws what the model sees: it has the render mode `rgb_array`."""
+    """One episode after the other with one model, which is told the same sentence in all of them.
 
-    acts_elsewhere = True  # in the process of the model
+    The environment draws pictures, and takes numbers as controls.
+    """
+
+    acts_elsewhere = True  # in a process of its own
 
     def __init__(self, settings: VlaSettings, env: SceneEnv, instruction: str) -> None:
         if not isinstance(env.controls, BoxControls):
@@ -220,7 +222,12 @@ class VlaPolicy(LabellingPolicy):
         super().reset(scene)
         self._server = loaded_server(self._settings)
         self._server.user = self
-        self._check_size(self._server.action_size)
+        size, wanted = self._server.action_size, self._controls.size
+        if size < wanted or (size > wanted and not self._settings.cut_actions):
+            raise BadInput(
+                f"{self._settings.model}: its actions are {size} numbers, but a control of the task "
+                f"'{self._env.task.name}' is {wanted}; fine-tune the model on such controls"
+            )
         seen = hashlib.sha256(scene.values.tobytes() + scene.features.tobytes())
         question = {"ask": "reset", "seed": int.from_bytes(seen.digest()[:4], "big")}
         self._server.ask(question, self._settings.act_seconds)
@@ -240,22 +247,10 @@ class VlaPolicy(LabellingPolicy):
             question |= {"image": image.shape[:2], "pixels": image.tobytes()}
         answer = self._server.ask(question, self._settings.act_seconds)
         self._wants_image = bool(answer["wants_image"])
-        return self._control(answer["values"])
-
-    def _check_size(self, size: int) -> None:
-        wanted = self._controls.size
-        if size != wanted and not (self._settings.cut_actions and size > wanted):
-            raise BadInput(
-                f"{self._settings.model}: its actions are {size} numbers, but a control of the task "
-                f"'{self._env.task.name}' is {wanted}; fine-tune the model on such controls"
-            )
-
-    def _control(self, values: list[float]) -> Control:
-        """Return the control nearest to an action, which is in the environment's own units."""
-        numbers = np.asarray(values, np.float32)[: self._controls.size]
+        numbers = np.asarray(answer["values"], np.float32)[: self._controls.size]
         if not np.isfinite(numbers).all():
             raise BadInput(f"{self._settings.model}: the model's action is not finite: {numbers.tolist()}")
-        return self._controls.decode(self._controls.encode(numbers)[0])
+        return self._controls.decode(self._controls.encode(numbers)[0])  # the nearest one within the bounds
 
 
 def _middle(image: NDArray[np.uint8], most: int) -> NDArray[np.uint8]:
@@ -272,34 +267,31 @@ def _middle(image: NDArray[np.uint8], most: int) -> NDArray[np.uint8]:
 class ModelServer:
     """A process that has loaded a model and answers questions. It is of no use once it has not answered one.
 
-    Questions and answers go through a pipe; see `vla_server.py`. The process ends when we do, however that happens: its
-    input closes then. We do not wait for that, though: it is a group of its own, killed by `close()`, at exit, after a
-    time-out and after Ctrl-C.
+    Questions and answers go through a pipe; see `vla_server.py`. It ends with us, as the pipe breaks then, and it is
+    killed by `close()`, at exit, and after a time-out.
     """
 
     def __init__(self, settings: VlaSettings) -> None:
-        log = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the process)
+        self._log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the process)
         self._connection, theirs = Pipe()
-        try:
+        offline = {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
+        ours = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}  # of our environment
+        with theirs:  # which is closed here, so that ours breaks when the process dies
             self._process = subprocess.Popen(
                 [settings.python, settings.server, str(theirs.fileno())],
-                stdin=subprocess.PIPE,
-                stdout=log,
-                stderr=log,
-                env={**os.environ, "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"},
+                stdin=subprocess.DEVNULL,
+                stdout=self._log,
+                stderr=self._log,
+                env={**ours, **offline},
                 pass_fds=[theirs.fileno()],
-                start_new_session=True,
             )
-        finally:
-            theirs.close()  # so that ours breaks when the process dies
-        self._log: IO[bytes] = log
-        self.close = weakref.finalize(self, _end, self._process, self._connection, log)  # at exit too
+        self.close = weakref.finalize(self, _end, self._process, self._connection, self._log)  # at exit too
         self.user: VlaPolicy | None = None  # the policy that uses it at the moment
         question = {"ask": "load", "model": settings.model, "backbone": settings.backbone, "device": settings.device}
         self.action_size = int(self.ask(question, settings.start_seconds)["action_size"])
 
     @property
-    def alive(self) -> bool:
+    def is_alive(self) -> bool:
         """Whether it can still be asked."""
         return bool(self.close.alive) and self._process.poll() is None
 
@@ -312,7 +304,14 @@ class ModelServer:
                 raise BadInput(f"the process that runs the model has not answered within {seconds:g} s")
             answer: Mapping[str, Any] = self._connection.recv()
         except (EOFError, ConnectionError):
-            raise BadInput(f"the process that runs the model ended: {self._last_words()}") from None
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(1.0)
+            self._log.seek(0)
+            lines = self._log.read().decode(errors="replace").splitlines()
+            said = next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")
+            self.close()
+            code = self._process.returncode
+            raise BadInput(f"the process that runs the model ended: exit code {code}: {said}") from None
         except BaseException:  # Ctrl-C too: its answer would pass for that to the next question
             self.close()
             raise
@@ -320,24 +319,12 @@ class ModelServer:
             raise BadInput(f"the model cannot be run: {answer['error']}")
         return answer
 
-    def _last_words(self) -> str:
-        """End it, and return what it said last, for a message on one line."""
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(1.0)
-        self._log.seek(0)
-        lines = self._log.read().decode(errors="replace").splitlines()
-        said = next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")
-        self.close()
-        return f"exit code {self._process.returncode}: {said}"
-
 
 def _end(process: subprocess.Popen[bytes], connection: Connection, log: IO[bytes]) -> None:
-    with suppress(ProcessLookupError, PermissionError):  # macOS answers EPERM for a group of zombies
-        os.killpg(process.pid, signal.SIGKILL)  # a new session's group has its leader's number
+    process.kill()
     process.wait()
-    assert process.stdin is not None
-    for stream in (process.stdin, connection, log):
-        stream.close()
+    connection.close()
+    log.close()
 
 
 # A model takes a minute to load, and policies for many environments follow each other: they share its process.
@@ -347,7 +334,7 @@ _LOADED: dict[VlaSettings, ModelServer] = {}
 def loaded_server(settings: VlaSettings) -> ModelServer:
     """Return the process of this model, started if there is none. Others are ended first: two may not fit a GPU."""
     server = _LOADED.get(settings)
-    if server is None or not server.alive:
+    if server is None or not server.is_alive:
         for other in _LOADED.values():
             other.close()
         _LOADED.clear()

@@ -1,6 +1,6 @@
 """Runs LeRobot's SmolVLA for a policy of ours, in a virtual environment of its own: `python vla_server.py PIPE`.
 
-It needs none of our files. It ends as soon as its input does. One question, one answer, each a dictionary of plain
+It needs none of our files. It ends when nobody is there to ask. One question, one answer, each a dictionary of plain
 values, sent by `multiprocessing.connection` through the pipe of this number:
 
     {"ask": "load", "model": folder, "backbone": folder, "device": "auto"} -> {"action_size": 4}
@@ -20,10 +20,9 @@ the next question may do without. What the model gets and gives:
 
 from __future__ import annotations
 
-import os
 import sys
-import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib.util import find_spec
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -127,48 +126,35 @@ def _check_weights(file: Path, policy: Any) -> None:
         raise CannotServe(f"{file}: lacks {len(missing)} of the policy's {len(mine)} weights, such as {missing[0]}")
 
 
-class Server:
-    """Answers questions, one at a time."""
-
-    def __init__(self) -> None:
-        self._model: Model | None = None
-
-    def answer(self, question: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the answer to a question, or what went wrong in one line."""
-        try:
-            return self._answer(question)
-        except CannotServe as error:
-            return {"error": str(error)}
-        except Exception as error:  # whatever LeRobot and torch raise
-            return {"error": f"{type(error).__name__}: {' '.join(str(error).split())[:500]}"}
-
-    def _answer(self, question: Mapping[str, Any]) -> dict[str, Any]:
-        if question["ask"] == "load":
-            if find_spec("lerobot") is None:
-                raise CannotServe(f"lerobot is not installed for {sys.executable}")
-            self._model = Model(Path(question["model"]), Path(question["backbone"]), question["device"])
-            return {"action_size": self._model.action_size}
-        if self._model is None:
-            raise CannotServe("no model is loaded")
-        if question["ask"] == "reset":
-            self._model.reset(question["seed"])
-            return {}
-        return {"values": self._model.act(question), "wants_image": self._model.wants_image}
-
-
-def _end_with_input() -> None:
-    """In a thread of its own, so that the process ends at once when nobody is left to answer, amid a prediction too."""
-    sys.stdin.buffer.read()
-    os._exit(0)
+def answer(model: Model | None, question: Mapping[str, Any]) -> tuple[Model | None, dict[str, Any]]:
+    """Return the model, loaded if that is asked for, and the answer to a question."""
+    if question["ask"] == "load":
+        if find_spec("lerobot") is None:
+            raise CannotServe(f"lerobot is not installed for {sys.executable}")
+        model = Model(Path(question["model"]), Path(question["backbone"]), question["device"])
+        return model, {"action_size": model.action_size}
+    if model is None:
+        raise CannotServe("no model is loaded")
+    if question["ask"] == "reset":
+        model.reset(question["seed"])
+        return model, {}
+    return model, {"values": model.act(question), "wants_image": model.wants_image}
 
 
 def main() -> None:
     """Answer questions until nobody is there to ask them."""
     sys.path.pop(0)  # our folder, lest a file in it pass for a package of the same name
-    threading.Thread(target=_end_with_input, daemon=True).start()
-    server, connection = Server(), Connection(int(sys.argv[1]))
-    while True:
-        connection.send(server.answer(connection.recv()))
+    model, connection = None, Connection(int(sys.argv[1]))
+    with suppress(EOFError, BrokenPipeError):
+        while True:
+            question = connection.recv()
+            try:
+                model, found = answer(model, question)
+            except CannotServe as error:
+                found = {"error": str(error)}
+            except Exception as error:  # whatever LeRobot and torch raise
+                found = {"error": f"{type(error).__name__}: {' '.join(str(error).split())[:500]}"}
+            connection.send(found)
 
 
 if __name__ == "__main__":
