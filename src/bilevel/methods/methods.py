@@ -92,7 +92,7 @@ class Options(NamedTuple):
 
     policy: Path | None = None
     planner: str | None = None
-    planning_seconds: float | None = None
+    planning_seconds: float | None = None  # for each plan, at most
     recovery: Recovery | None = None  # by default that of the policy
     estimation: str | None = None  # on, off, or the folder of a policy whose estimation to use; `None`: its own, if any
     network: Callable[[Encoding, Controls], Any] | None = None  # of a policy whose network is not ours
@@ -123,20 +123,22 @@ class Method:
 
     def check(self, options: Options) -> None:
         """`BadInput` where something is missing, or given and not needed."""
-        if self.training and options.policy is None:
-            raise BadInput(f"the method '{self.name}' needs a --policy; `bilevel learn` makes one")
-        if not (self.training or self.takes_policy) and options.policy is not None:
-            raise BadInput(f"the method '{self.name}' takes no --policy")
-        if not self.planners and (options.planner or options.planning_seconds):
-            raise BadInput(f"the method '{self.name}' does not plan: it takes no --planner and no --planning-seconds")
-        if self.planners and options.planner not in (None, *self.planners):
-            raise BadInput(
-                f"the method '{self.name}' cannot plan with '{options.planner}', but with {', '.join(self.planners)}"
-            )
-        if self.name != BISON and options.recovery is not None:
-            raise BadInput(f"the method '{self.name}' takes no --recovery: only {BISON} does")
-        if options.estimation is not None and self.load not in (_bilevel, _expert):
-            raise BadInput(f"the method '{self.name}' has no state estimation: it takes no --estimation")
+        plans, has_policy = options.planner or options.planning_seconds, options.policy is not None
+        wrong = {
+            "needs a --policy; `bilevel learn` makes one": self.training and not has_policy,
+            "takes no --policy": has_policy and not (self.training or self.takes_policy),
+            "does not plan: it takes no --planner and no --planning-seconds": plans and not self.planners,
+            f"cannot plan with '{options.planner}', but with {', '.join(self.planners)}": (
+                self.planners and options.planner not in (None, *self.planners)
+            ),
+            f"takes no --recovery: only {BISON} does": options.recovery is not None and self.name != BISON,
+            "has no state estimation: it takes no --estimation": (
+                options.estimation is not None and self.load not in (_bilevel, _expert)
+            ),
+        }
+        for what, is_wrong in wrong.items():
+            if is_wrong:
+                raise BadInput(f"the method '{self.name}' {what}")
 
     def missing(self) -> str | None:
         """Return what it needs and is not here, in one line; `None` where it can be run."""
@@ -197,46 +199,34 @@ def _bilevel(method: Method, options: Options) -> RunnablePolicy:
     """A learned low level, under learned rules or under a planner."""
     assert options.policy is not None
     learned = read_policy(find_folder(options.policy))
-    own, estimation, settings = (
-        learned.card.estimation,
-        learned.card.estimation,
-        method.planning(options, learned.domain),
-    )
+    estimation, settings = learned.card.estimation, method.planning(options, learned.domain)
     if options.estimation == OFF:
         estimation, settings["estimation"] = None, OFF
     elif options.estimation is not None:
         estimation = _estimation_in(options.policy if options.estimation == ON else Path(options.estimation))
-        settings |= {} if estimation == own else {"estimation": estimation.digest}
+        settings |= {} if estimation == learned.card.estimation else {"estimation": estimation.digest}
+    recovery = learned.card.recovery if options.recovery is None else options.recovery
+    settings |= {} if method.planners else {"recovery": str(recovery)}
     seeing = replace(learned, card=msgspec.structs.replace(learned.card, estimation=estimation))
-    if method.planners:
-        bind = partial(
-            _bind_planner, seeing, settings["planner"], settings["planning_seconds"], method.replan, options.network
-        )
-    else:
-        recovery = learned.card.recovery if options.recovery is None else options.recovery
-        settings["recovery"] = str(recovery)
-        bind = partial(_bind_rules, seeing, recovery, options.network)
+    bind = partial(_bind_bilevel, seeing, method.replan, settings, recovery, options.network)
     return _learned(method, learned, options, bind, settings)
 
 
-def _bind_rules(
-    learned: LearnedPolicy, recovery: Recovery, network: Any, labels: Labels, switches: Sequence[int]
-) -> BilevelPolicy:
-    return learned.bind(labels, network, recovery, switches)
-
-
-def _bind_planner(
+def _bind_bilevel(
     learned: LearnedPolicy,
-    planner: str,
-    seconds: float,
     replan: bool,
-    network: Any,
+    settings: Mapping[str, Any],
+    recovery: Recovery,
+    network: Callable[[Encoding, Controls], Any] | None,
     labels: Labels,
     switches: Sequence[int],
 ) -> BilevelPolicy:
-    high = PlannedPolicy(learned.domain, PLANNERS[planner], replan=replan, time_limit=seconds)
-    estimation = learned.card.estimation
-    estimator = Estimator(learned.spec, estimation) if estimation else None
+    """Return the policy with somebody's labels: its rules, or the planner that the settings name, above its network."""
+    if "planner" not in settings:
+        return learned.bind(labels, network, recovery, switches)
+    planner, seconds = PLANNERS[settings["planner"]], settings["planning_seconds"]
+    estimator = Estimator(learned.spec, learned.card.estimation) if learned.card.estimation else None
+    high = PlannedPolicy(learned.domain, planner, replan=replan, time_limit=seconds)
     return BilevelPolicy(labels, high, learned.low(network), estimator)
 
 
@@ -308,29 +298,22 @@ def run_planner(planner: str, time_limit: float, task: Task, objects: int, seed:
     )
 
 
-def _plans(title: str, about: str, planners: tuple[str, ...], replan: bool = False) -> Method:
-    return Method(title, about, _bilevel, BILEVEL, planners, replan)
-
-
 _FOLLOWS = "follows one plan of LAMA, of the built-in search where actions make new objects"
 _COMPUTES = "computes another policy where the first has no action"
-
-METHODS: Mapping[str, Method] = {
-    name: replace(method, name=name)
-    for name, method in {
-        BISON: Method("BISON", "learned rules above a learned network", _bilevel, BILEVEL),
-        EXPERT: Method("Expert", "the hand-written policy that demonstrates", _expert),
-        "det-plan": _plans("DetPlan", _FOLLOWS, CLASSICAL),
-        "det-replan": _plans("DetReplan", "plans again where the plan breaks", CLASSICAL, replan=True),
-        "ndt-plan": _plans("NdtPlan", "follows one strong-cyclic policy", CONTINGENT),
-        "ndt-replan": _plans("NdtReplan", _COMPUTES, CONTINGENT, replan=True),
-        "pddl-nn": Method("PddlNN", "a network over all objects and all facts", _end_to_end, END_TO_END),
-        "pure-nn": Method("PureNN", "a network over all objects, without facts", _end_to_end, END_TO_END),
-        "smolvla": Method("SmolVLA", "a vision-language-action model, as published", _vla, takes_policy=True),
-        "smolvla-metaworld": Method("SmolVLA-MW", "the same, trained on MetaWorld", _vla, takes_policy=True),
-        "lama": Method("LAMA", "plans for symbols alone, to see how it scales", _symbolic, planners=("lama",)),
-    }.items()
+_ROWS = {
+    BISON: Method("BISON", "learned rules above a learned network", _bilevel, BILEVEL),
+    EXPERT: Method("Expert", "the hand-written policy that demonstrates", _expert),
+    "det-plan": Method("DetPlan", _FOLLOWS, _bilevel, BILEVEL, CLASSICAL),
+    "det-replan": Method("DetReplan", "plans again where the plan breaks", _bilevel, BILEVEL, CLASSICAL, replan=True),
+    "ndt-plan": Method("NdtPlan", "follows one strong-cyclic policy", _bilevel, BILEVEL, CONTINGENT),
+    "ndt-replan": Method("NdtReplan", _COMPUTES, _bilevel, BILEVEL, CONTINGENT, replan=True),
+    "pddl-nn": Method("PddlNN", "a network over all objects and all facts", _end_to_end, END_TO_END),
+    "pure-nn": Method("PureNN", "a network over all objects, without facts", _end_to_end, END_TO_END),
+    "smolvla": Method("SmolVLA", "a vision-language-action model, as published", _vla, takes_policy=True),
+    "smolvla-metaworld": Method("SmolVLA-MW", "the same, trained on MetaWorld", _vla, takes_policy=True),
+    "lama": Method("LAMA", "plans for symbols alone, to see how it scales", _symbolic, planners=("lama",)),
 }
+METHODS: Mapping[str, Method] = {name: replace(method, name=name) for name, method in _ROWS.items()}
 
 
 # Loading
@@ -354,29 +337,27 @@ def find_policy(
     *,
     task: Task | None = None,
     method: str | None = None,
-    planner: str | None = None,
-    planning_seconds: float | None = None,
     recovery: Recovery | str | None = None,
-    estimation: str | None = None,
-    network: Callable[[Encoding, Controls], Any] | None = None,
+    **options: Any,
 ) -> RunnablePolicy:
     """Return what is to be run; `BadInput` where something is missing, or given and not needed.
 
     The `policy` is a folder, the name of a pretrained policy, or "expert"; without one, it is the pretrained policy of
-    the `task`. The `method` is by default the one that the policy was learned by. It plans with its `planner`, for at
-    most `planning_seconds` each time. A `recovery`, such as "wait=20,plan" or "off", goes before the policy's; an
-    `estimation` is "on", "off", or the folder of a policy whose state estimation is used.
+    the `task`. The `method` is by default the one that the policy was learned by. A `recovery`, such as "wait=20,plan"
+    or "off", goes before the policy's. Further options are `planner` and `planning_seconds`, for each time that it
+    plans; `estimation`, which is "on", "off", or the folder of a policy whose state estimation is used; and the
+    `network` of a policy that has another than ours.
     """
     if str(policy) == EXPERT:
         policy, method = None, method or EXPERT
     elif policy is None and task is not None:
         policy = usual_policy(task, method)
     folder = None if policy is None else Path(policy)
-    method = method or (read_card(find_folder(folder)).method if folder else BISON)
+    row = find_method(method or (read_card(find_folder(folder)).method if folder else BISON))
     strategy = parse_recovery(recovery) if isinstance(recovery, str) else recovery
-    row, options = find_method(method), Options(folder, planner, planning_seconds, strategy, estimation, network)
-    row.check(options)
-    found = row.load(row, options)
+    given = Options(folder, recovery=strategy, **options)
+    row.check(given)
+    found = row.load(row, given)
     if task is not None:
         found.check(task)
     return found
@@ -388,12 +369,7 @@ def load_policy(
     *,
     label: Callable[[Scene], Iterable[Atom]] | None = None,
     goal: Callable[[Scene], Iterable[Atom]] | None = None,
-    method: str | None = None,
-    planner: str | None = None,
-    planning_seconds: float | None = None,
-    recovery: Recovery | str | None = None,
-    estimation: str | None = None,
-    network: Callable[[Encoding, Controls], Any] | None = None,
+    **options: Any,
 ) -> Any:
     """Return the learned policy in a folder, ready to `act(scene)`; BISON's needs neither torch nor a simulator.
 
@@ -401,18 +377,10 @@ def load_policy(
         control = policy.act(scene)
 
     Its labels are those of the `task`, or the functions `label` and `goal`, or else those of the task that is
-    registered under the name in the folder. Nothing that the folder names is imported. A `network` that is not ours
-    must be handed over again. All else is as `find_policy` has it.
+    registered under the name in the folder. Nothing that the folder names is imported. The further options are
+    `method`, `planner`, `planning_seconds`, `recovery`, `estimation` and `network`, as `find_policy` has them.
     """
-    found = find_policy(
-        folder,
-        method=method,
-        planner=planner,
-        planning_seconds=planning_seconds,
-        recovery=recovery,
-        estimation=estimation,
-        network=network,
-    )
+    found = find_policy(folder, **options)
     if found.bind is None:
         raise BadInput(f"the method '{found.method}' acts only in an environment of a task: see `evaluate`")
     if label is not None and goal is not None:
