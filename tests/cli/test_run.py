@@ -109,7 +109,7 @@ def test_an_episode_of_an_evaluation_runs_again_as_it_was(capsys: pytest.Capture
         ((TINY, "--episode", 1), "--episode needs --replay FILE"),
         (("cubes",), "unknown task 'cubes'; known tasks: blocks, blocks-noisy,"),
         ((TINY, "--objects", "13"), "the task 'tiny' takes 1 to 12 objects, not 13"),
-        ((TINY, "--window", "--video", "out.mp4"), "--window and --video do not go together; choose one"),
+        ((TINY, "--window", "--video", "out.mp4"), "--window does not go together with --video or --view; choose one"),
         ((TINY, "--view", "--json"), "--view does not go together with --video, --sheet or --json; choose one"),
         ((TINY, "--names"), "--names and --size are about pictures: add --video, --sheet or --view"),
         ((TINY, "--policy", "novice"), "novice: there is no such folder; `bilevel learn` makes one"),

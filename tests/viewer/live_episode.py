@@ -16,7 +16,7 @@ from bilevel.rules.rule_file import parse_rules
 from bilevel.rules.rule_policy import RulePolicy
 from bilevel.tasks.scene_env import SceneEnv
 from bilevel.tasks.task import Task
-from bilevel.viewer.live import Board, LiveView, Request, Watched
+from bilevel.viewer.live import Board, LiveView, Request
 from bilevel.viewer.server import PageServer
 from drawn_task import DRAWN
 from tiny_policies import RULES_TEXT
@@ -52,17 +52,17 @@ def live(
     seed: int = 1,
     expert: bool = False,
     paused: bool = True,
-    rules_file: Path | None = None,
-    no_pictures: str | None = None,
+    folder: Path | None = None,
+    pictures: bool = True,
     noise: float = 0.0,
 ) -> Iterator[Live]:
     """An episode that is being watched; by default it is paused before its first step."""
-    render_mode = None if no_pictures else "rgb_array"
+    render_mode = "rgb_array" if pictures else None
     with closing(SceneEnv(task, objects, render_mode=render_mode)) as env:
         policy: Policy = expert_policy(env) if expert else following_rules(env)
         board = Board()
-        watched = Watched(env, policy, "a policy of the tests", noise, rules_file, no_pictures)
-        view = LiveView(watched, board)
+        place = str(folder) if folder else None
+        view = LiveView(env, policy, board, who="a policy of the tests", noise=noise, folder=place)
         runs: list[Episode | None] = []
 
         def run() -> None:

@@ -106,7 +106,7 @@ def test_pause_and_step(browser: Browser) -> None:
 def test_an_edited_rule_changes_the_next_decision_and_a_wrong_one_nothing(browser: Browser, tmp_path: Path) -> None:
     file = tmp_path / "rules.txt"
     file.write_text(RULES_TEXT, encoding="utf-8")
-    with live(rules_file=file) as watched, opened(browser, watched) as page:
+    with live(folder=tmp_path) as watched, opened(browser, watched) as page:
         at_step(page, 0)
         expect(page.locator("#doing")).to_have_text("pick(parcel1)")
         page.locator("#editor summary").click()
@@ -193,9 +193,9 @@ def test_everything_fits_and_can_be_read(browser: Browser, size: tuple[int, int]
 
 
 def test_without_pictures_and_without_rules_the_page_says_so(browser: Browser) -> None:
-    with live(expert=True, no_pictures="no OpenGL here") as watched, opened(browser, watched) as page:
+    with live(expert=True, pictures=False) as watched, opened(browser, watched) as page:
         at_step(page, 0)
-        expect(page.locator("#no-picture")).to_have_text("No pictures: no OpenGL here.")
+        expect(page.locator("#no-picture")).to_contain_text("No pictures: the environment of 'drawn' gives no pictures")
         expect(page.locator("#picture")).to_be_hidden()
         expect(page.locator("#editor")).to_be_hidden()
         expect(page.locator(".is-rules")).to_be_hidden()

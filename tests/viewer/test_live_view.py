@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
 from live_episode import Live, eventually, live, recorded
 
 from bilevel.symbolic.domain import BadInput
-from bilevel.viewer.live import Board, News, Request, read_request
-from drawn_task import DRAWN
+from bilevel.viewer.live import News, Request
 from tiny_policies import PICK, PUT, RULES_TEXT
-from tiny_task import TINY_ACTING, TINY_DISCRETE, Delivery
+from tiny_task import TINY_ACTING, TINY_DISCRETE
 
 PUT_AT_ONCE = "1: lying(?p) & empty(?s) & goal at(?p, ?s) -> put(?p, ?s)"
 OTHER_RULES = RULES_TEXT.replace(PICK, PUT_AT_ONCE)
@@ -109,7 +106,7 @@ def test_edited_rules_decide_at_the_next_step_and_can_be_taken_back() -> None:
 def test_wrong_rules_are_refused_in_one_line_and_change_nothing(tmp_path: Path, text: str, said: str) -> None:
     file = tmp_path / "rules.txt"
     file.write_text(RULES_TEXT, encoding="utf-8")
-    with live(rules_file=file) as watched:
+    with live(folder=tmp_path) as watched:
         before = at_step(watched, 0)
         for kind in ("edit", "save"):
             with pytest.raises(BadInput) as refused:
@@ -124,7 +121,7 @@ def test_wrong_rules_are_refused_in_one_line_and_change_nothing(tmp_path: Path, 
 def test_rules_are_saved_only_when_asked_and_only_where_they_have_a_file(tmp_path: Path) -> None:
     file = tmp_path / "rules.txt"
     file.write_text(f"# mine\n{RULES_TEXT}", encoding="utf-8")
-    with live(rules_file=file) as watched:
+    with live(folder=tmp_path) as watched:
         assert at_step(watched, 0).rules["text"] == f"# mine\n{RULES_TEXT}"
         after_step(watched, Request("edit", text=OTHER_RULES))
         assert file.read_text(encoding="utf-8") == f"# mine\n{RULES_TEXT}"
@@ -140,24 +137,6 @@ def test_a_push_perturbs_what_is_executed() -> None:
         pushed = after_step(watched, Request("push"))
         assert any(number["wanted"] != number["executed"] for number in pushed.now["control"])
         assert pushed.beats[-1].events == ["you push the controls for 15 steps"]
-
-
-def test_objects_move_where_the_task_has_a_way() -> None:
-    def displace(env: Any, name: str) -> bool:
-        world: Delivery = env.unwrapped
-        world.parcels[0, :2] = (0.25, 0.5)
-        return True
-
-    with live(replace(DRAWN, displace=displace)) as watched:
-        assert at_step(watched, 0).about["can_move"]
-        watched.view.tell(Request("move", name="nobody"))
-        eventually(lambda: news(watched).notice == "nobody cannot be put elsewhere")
-        after = after_step(watched, Request("move", name="parcel1"))
-        features = {thing["name"]: thing["features"] for thing in after.now["seen"]}
-        assert (features["parcel1"]["x"], features["parcel1"]["y"]) == (0.25, 0.5)
-        assert (after.beats[-1].events, after.notice) == (["you move parcel1"], "")
-    with live() as watched, pytest.raises(BadInput, match="has no way to put objects elsewhere"):
-        watched.view.tell(Request("move", name="parcel1"))
 
 
 def test_again_begins_another_episode_in_the_middle_and_after_the_end() -> None:
@@ -184,37 +163,6 @@ def test_an_episode_that_is_left_has_no_outcome() -> None:
         eventually(lambda: watched.runs == [None])
 
 
-def test_nothing_is_drawn_for_nobody_and_nobody_waits_for_a_slow_page() -> None:
-    drawn: list[int] = []
-    with live(paused=False) as watched:
-        watched.view.tell(AS_FAST_AS_POSSIBLE)
-        render = watched.env.env.render
-
-        def noting() -> Any:
-            drawn.append(watched.env.steps)
-            return render()
-
-        watched.env.env.render = noting
-        news(watched)  # a page that asks once, and not again
-        eventually(lambda: watched.board.news.ending is not None)
-        ending = watched.board.news.ending
-    assert ending is not None
-    assert len(drawn) <= 3 < ending["steps"]  # the first, the last, and what was due while it was watched
-
-
-def test_a_page_that_waits_for_long_still_watches(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Else nothing would be drawn for it after a long pause."""
-    monkeypatch.setattr("bilevel.viewer.live.WATCHED", 0.0)
-    board = Board()
-    assert not board.is_watched
-    page = Thread(target=lambda: board.next(0, 0, 0, 10.0))
-    page.start()
-    eventually(lambda: board.is_watched)
-    board.close()
-    page.join()
-    assert not board.is_watched
-
-
 def test_a_page_gets_only_beats_that_it_does_not_know() -> None:
     with live() as watched:
         first = at_step(watched, 0)
@@ -227,31 +175,11 @@ def test_a_page_gets_only_beats_that_it_does_not_know() -> None:
 
 @pytest.mark.parametrize(("task", "has_actions"), [(TINY_DISCRETE, True), (TINY_ACTING, False)])
 def test_experts_without_rules_show_what_there_is(task: Any, has_actions: bool) -> None:
-    with live(task, expert=True, no_pictures="none here") as watched:
+    with live(task, expert=True, pictures=False) as watched:
         found = at_step(watched, 0)
-        assert (found.about["can_edit"], found.about["no_pictures"], found.picture) == (False, "none here", 0)
+        assert (found.about["can_edit"], found.picture) == (False, 0)
+        assert "gives no pictures" in found.about["no_pictures"]
         assert (found.beats[0].action is not None) == has_actions
         with pytest.raises(BadInput, match="no rules"):
             watched.view.tell(Request("edit", text=RULES_TEXT))
         assert len(after_step(watched).now["control"]) == (1 if task is TINY_DISCRETE else 3)
-
-
-@pytest.mark.parametrize(
-    "sent",
-    [
-        b"",
-        b"[]",
-        b"{}",
-        b'{"type": "fly"}',
-        b'{"type": "pace", "speed": -1}',
-        b'{"type": "pace", "speed": 1e-300}',
-        b'{"type": "pace", "speed": 1e999}',
-        b'{"type": "again", "ahead": -1}',
-        b'{"type": "step", "more": 1}',
-        b"[" * 100_000,
-        b'"\xff"',
-    ],
-)
-def test_what_is_no_request_is_refused_in_one_line(sent: bytes) -> None:
-    with pytest.raises(BadInput, match=r"^no request of the page: .*$"):
-        read_request(sent)

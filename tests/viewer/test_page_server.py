@@ -36,7 +36,7 @@ def ask(
 ) -> tuple[int, str, HTTPResponse]:
     """The status, the text and the whole answer to a request; one with a body is a POST."""
     server = watched.server
-    connection = HTTPConnection("127.0.0.1", server.port, timeout=20)
+    connection = HTTPConnection("127.0.0.1", server.server_port, timeout=20)
     path = f"/{server.token if token is None else token}/{name}"
     connection.request("POST" if body is not None else "GET", path, body, dict(headers or {}))
     answer = connection.getresponse()
@@ -69,7 +69,7 @@ def test_news_are_json_and_a_picture_says_which_step_it_shows(watched: Live) -> 
 @pytest.mark.parametrize("body", [None, STEP])
 def test_another_host_is_refused(watched: Live, host: str, body: str | None) -> None:
     """As where a name of another site has been made to point to this machine."""
-    headers = {**JSON, "Host": host.format(port=watched.server.port)}
+    headers = {**JSON, "Host": host.format(port=watched.server.server_port)}
     status, text, _ = ask(watched, "request" if body else "", headers, body)
     assert (status, text) == (403, "this page is for this machine alone\n")
     assert watched.env.steps == 0
@@ -80,7 +80,7 @@ def test_another_host_is_refused(watched: Live, host: str, body: str | None) -> 
 )
 @pytest.mark.parametrize("body", [None, STEP])
 def test_pages_of_another_origin_are_refused(watched: Live, origin: str, body: str | None) -> None:
-    headers = {**JSON, "Origin": origin.format(port=watched.server.port)}
+    headers = {**JSON, "Origin": origin.format(port=watched.server.server_port)}
     status, text, _ = ask(watched, "request" if body else "news", headers, body)
     assert (status, text) == (403, "this page answers no other site\n")
     assert watched.env.steps == 0
@@ -101,7 +101,14 @@ def test_who_does_not_know_the_address_is_refused(watched: Live, token: str, bod
         ({"Content-Type": "text/plain"}, STEP, "a request has the Content-Type application/json"),
         ({**JSON, "Content-Length": str(LONGEST + 1)}, STEP, "at most 1,000,000 bytes"),
         ({**JSON, "Content-Length": "-1"}, STEP, "at most 1,000,000 bytes"),
-        (JSON, "{", "no request of the page"),
+        (JSON, "{", "truncated"),
+        (JSON, "", "truncated"),
+        (JSON, "[" * 100_000, "Expected `object`"),
+        (JSON, '{"type": "fly"}', "Invalid enum value 'fly'"),
+        (JSON, '{"type": "pace", "speed": -1}', "$.speed"),
+        (JSON, '{"type": "pace", "speed": 1e-300}', "the speed is 0, or"),
+        (JSON, '{"type": "again", "ahead": -1}', "$.ahead"),
+        (JSON, '{"type": "step", "more": 1}', "unknown field `more`"),
         (JSON, json.dumps({"type": "edit", "text": "1: -> fly()"}), "rules:1:7: unknown action 'fly'"),
     ],
 )
@@ -118,11 +125,11 @@ def test_what_cannot_be_done_is_said_in_one_line(
 def test_other_names_and_other_ways_are_refused(watched: Live) -> None:
     assert ask(watched, "../live.html")[0] == 404
     for target in ("http://[", "//[", "*", "http://127.0.0.1/"):
-        with socket.create_connection(("127.0.0.1", watched.server.port), timeout=20) as plain:
-            plain.sendall(f"GET {target} HTTP/1.1\r\nHost: 127.0.0.1:{watched.server.port}\r\n\r\n".encode())
+        with socket.create_connection(("127.0.0.1", watched.server.server_port), timeout=20) as plain:
+            plain.sendall(f"GET {target} HTTP/1.1\r\nHost: 127.0.0.1:{watched.server.server_port}\r\n\r\n".encode())
             assert b" 403 " in plain.recv(1000)
     assert ask(watched, "news", JSON, STEP)[0] == 400
-    connection = HTTPConnection("127.0.0.1", watched.server.port, timeout=20)
+    connection = HTTPConnection("127.0.0.1", watched.server.server_port, timeout=20)
     connection.request("OPTIONS", f"/{watched.server.token}/request", headers={"Origin": "http://evil.example"})
     answer = connection.getresponse()
     assert answer.status == 501
@@ -134,7 +141,7 @@ def test_only_this_machine_itself_can_connect(watched: Live) -> None:
     others = {"127.0.0.2", *(str(found[4][0]) for found in socket.getaddrinfo(socket.gethostname(), None))}
     for address in others - {"127.0.0.1"}:
         with pytest.raises(OSError, match=r".*"):
-            socket.create_connection((address, watched.server.port), timeout=2).close()
+            socket.create_connection((address, watched.server.server_port), timeout=2).close()
 
 
 def test_a_page_may_do_what_it_is_there_for() -> None:
@@ -153,7 +160,7 @@ def test_the_request_that_ends_the_server_is_answered() -> None:
         time.sleep(0.3)  # until the server is being closed
 
     server = PageServer(board, end_slowly)
-    connection = HTTPConnection("127.0.0.1", server.port, timeout=20)
+    connection = HTTPConnection("127.0.0.1", server.server_port, timeout=20)
     connection.request("POST", f"/{server.token}/request", STEP, JSON)
     assert ending.wait(20)
     server.close()
@@ -164,8 +171,10 @@ def test_the_request_that_ends_the_server_is_answered() -> None:
 
 
 def test_a_port_that_is_taken_is_told_in_one_line(watched: Live) -> None:
-    with pytest.raises(BadInput, match=f"the page cannot use port {watched.server.port}: .*; try another --port"):
-        PageServer(Board(), lambda request: None, watched.server.port)
+    with pytest.raises(
+        BadInput, match=f"the page cannot use port {watched.server.server_port}: .*; try another --port"
+    ):
+        PageServer(Board(), lambda request: None, watched.server.server_port)
     with pytest.raises(BadInput, match="the page cannot use port 70000"):
         PageServer(Board(), lambda request: None, 70000)
 

@@ -133,8 +133,8 @@ def _render_mode(*, video: Path | None, sheet: Path | None, window: bool, view: 
     """Return how pictures are taken; `BadInput` for options that do not go together."""
     if (options["names"] or options["size"]) and not (video or sheet or view):
         raise BadInput("--names and --size are about pictures: add --video, --sheet or --view")
-    if window and video:
-        raise BadInput("--window and --video do not go together; choose one")
+    if window and (video or view):
+        raise BadInput("--window does not go together with --video or --view; choose one")
     if view and (video or sheet or options["as_json"]):
         raise BadInput("--view does not go together with --video, --sheet or --json; choose one")
     if window:

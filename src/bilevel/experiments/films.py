@@ -19,7 +19,7 @@ from bilevel.seeds import evaluation_seed
 from bilevel.tabletop import TASKS
 from bilevel.tasks.scene_env import SceneEnv
 from bilevel.tasks.task import Task
-from bilevel.viewer.live import Beat, Beginning, beats, beginning
+from bilevel.viewer.live import Beat, Beginning, beat, beginning
 
 FILMED = 4  # objects: enough for several goals, and few enough for a film of half a minute
 LONGEST = 3000  # steps; an episode that takes longer is not shown to its end
@@ -110,7 +110,7 @@ def film(
         steps_per_second=rate.steps_per_second * SPEED,
         pictures_per_second=video.fps,
         seconds=(len(range(0, episode.steps, rate.every)) + round(video.fps)) / video.fps,
-        beats=beats(episode),
+        beats=[beat(entry, episode.rules) for entry in episode.entries],
         beginning=beginning(episode.entries[0], episode.rules),
     )
 

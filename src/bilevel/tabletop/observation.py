@@ -79,11 +79,6 @@ class Slots(Roster):
         roster, rows = self._seen.get(key) or self._remember(key, observation)
         return Scene.from_arrays(self.spec, observation["agent"], seen if rows is None else seen[rows], roster)
 
-    def row_of(self, name: str, observation: Observation) -> int | None:
-        """Return the row of the object that is seen under this name, if one is."""
-        rows: list[int] = np.flatnonzero(observation["visible"]).tolist()
-        return next((row for row in rows if self._name(row, observation) == name), None)
-
     def _remember(self, key: bytes, observation: Observation) -> tuple[Roster, NDArray[np.intp] | None]:
         """Note which objects are visible, and in which rows."""
         if len(self._seen) >= _REMEMBERED:

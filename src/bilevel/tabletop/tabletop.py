@@ -282,17 +282,6 @@ class Tabletop(gymnasium.Env[Observation, NDArray[np.float32]]):
                 moved = True
         return moved
 
-    def displace(self, name: str) -> bool:
-        """Put a block elsewhere, as somebody's hand might; return whether there is such a block, and room."""
-        row = self.slots.row_of(name, self._observation)
-        if row is None or self.slots.names[row] not in self._block_names:
-            return False
-        places = self.vacancy()
-        for x, y in places:
-            self.simulation.put(row - self._blocks.start, (x, y, BLOCK))
-            self.simulation.settle()
-        return len(places) > 0
-
     def teleport(self, at_goal: Bools) -> bool:
         """Let some of the blocks at their goals teleport to where nothing is; return whether one did."""
         return self.move(teleporting(self.np_random, at_goal, self.teleport_rate), "teleport")

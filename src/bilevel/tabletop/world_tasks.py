@@ -102,7 +102,6 @@ def twins(
         save=world.save,
         restore=world.restore,
         locate=locate,
-        displace=world.displace,
         packages=("mujoco", "metaworld"),
         pretrained=PRETRAINED / name,
         instruction=world.instruction,

@@ -125,7 +125,6 @@ class Task:
       entered at any timestep. `restore` returns an observation and its `info`.
     - `locate(scene, env)`: where in the picture that was drawn last things are, by their names, as parts of its width
       and height from the top left; then names can be drawn over them.
-    - `displace(env, name)`: put an object anywhere else, as somebody's hand might; return whether that was possible.
     - `pretrained`: the folder of a policy for it, which then runs without anybody learning one.
     - `instruction`: what a vision-language-action model is told, with {n} in place of the number of objects.
     - `packages`: those whose versions decide how an episode goes, beside numpy and gymnasium; data sets note them.
@@ -147,7 +146,6 @@ class Task:
     save: Callable[[Env], Snapshot] | None = None
     restore: Callable[[Env, Snapshot], tuple[Any, dict[str, Any]]] | None = None
     locate: Callable[[Scene, Env], Mapping[str, tuple[float, float]]] | None = None
-    displace: Callable[[Env, str], bool] | None = None
     packages: Sequence[str] = ()
     pretrained: Path | str | None = None
     instruction: str = ""

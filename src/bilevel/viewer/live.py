@@ -8,35 +8,36 @@ from __future__ import annotations
 
 import io
 import math
+import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from queue import Empty, Queue
-from threading import Condition
+from threading import Condition, Event
 from time import monotonic
 from typing import Annotated, Any, Literal
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from bilevel.files import write_atomically
 from bilevel.json_files import Count
 from bilevel.policies.episode import Entry, Episode
 from bilevel.policies.film import NameTags, frame_rate, take_picture
+from bilevel.policies.folder import RULES
 from bilevel.policies.narration import EpisodePrinter, why_failed
-from bilevel.policies.policy import BilevelPolicy, ControllingExpert, Policy
+from bilevel.policies.policy import BilevelPolicy, Policy
 from bilevel.policies.rollout import Perturb, Perturbation, Transition, rollout
 from bilevel.rules.explanation.english import sentence
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import format_rules, parse_rules, require_open_world
 from bilevel.rules.rule_policy import RulePolicy
 from bilevel.symbolic.domain import Action, BadInput, Facts
-from bilevel.tasks.controls import BoxControls, Control, Controls
+from bilevel.tasks.controls import BoxControls, Controls
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.scene_env import SceneEnv
 from bilevel.tasks.spec import LabelOnly
-from bilevel.tasks.task import call
 
 
 def viewer_asset(name: str) -> str:
@@ -85,17 +86,12 @@ class Beginning(msgspec.Struct, frozen=True):
 
 def beginning(first: Entry, rules: RulePolicy | None) -> Beginning:
     """Return what there is at the first entry of an episode."""
-    return Beginning(_texts(first.state), rule_lines(rules.rules) if rules else [])
+    return Beginning(_texts(first.state), rule_lines(rules) if rules else [])
 
 
-def rule_lines(rules: Sequence[Rule]) -> list[RuleLine]:
+def rule_lines(rules: RulePolicy) -> list[RuleLine]:
     """Return the rules in order, each with what it says in English."""
-    return [RuleLine(str(rule), sentence(rule)) for rule in rules]
-
-
-def beats(episode: Episode) -> list[Beat]:
-    """Return the entries of an episode in words, each with what is new since the one before it."""
-    return [beat(entry, episode.rules) for entry in episode.entries]
+    return [RuleLine(str(rule), sentence(rule)) for rule in rules.rules]
 
 
 def beat(entry: Entry, rules: RulePolicy | None) -> Beat:
@@ -138,14 +134,8 @@ class News(msgspec.Struct, frozen=True):
     beats_from: int = 0
     now: Shown | None = None  # the step that is about to be taken
     rules: Shown | None = None  # that are followed, and the text of their file
-    rules_version: int = 0
     ending: Shown | None = None
     picture: int = 0
-    notice: str = ""
-
-
-JPEG_QUALITY = 85
-WATCHED = 3.0  # seconds since a page last asked, within which somebody is taken to be watching
 
 
 class Board:
@@ -156,32 +146,17 @@ class Board:
 
     def __init__(self) -> None:
         self.news = News()
+        self.picture = 0, b""  # the step that it shows, and the newest picture as JPEG
         self._changed = Condition()
-        self._pixels: Any = None
-        self._step = 0  # that the picture shows
-        self._waiting, self._last_asked = 0, -WATCHED  # pages that wait for news, and when one has got some
+        self.asked = Event()  # for news, by a page
         self._closed = False
 
-    @property
-    def is_watched(self) -> bool:
-        """Whether a page waits for news, or has asked lately."""
-        return self._waiting > 0 or monotonic() - self._last_asked < WATCHED
-
-    def wait_until_watched(self) -> None:
-        """Wait until a page asks for news, unless one has done so lately."""
-        with self._changed:
-            while not (self.is_watched or self._closed):
-                self._changed.wait(1.0)
-
-    def show(self, pixels: Any = None, **changes: Any) -> None:
+    def show(self, picture: tuple[int, bytes] | None = None, **changes: Any) -> None:
         """Show what has changed, and a new picture if there is one."""
         with self._changed:
-            news = msgspec.structs.replace(self.news, version=self.news.version + 1, **changes)
-            if pixels is not None:
-                self._pixels = pixels
-                self._step = news.ending["steps"] if news.ending else news.now["step"] if news.now else 0
-                news = msgspec.structs.replace(news, picture=news.picture + 1)
-            self.news = news
+            self.picture = picture or self.picture
+            number = self.news.picture + (picture is not None)
+            self.news = replace(self.news, version=self.news.version + 1, picture=number, **changes)
             self._changed.notify_all()
 
     def close(self) -> None:
@@ -189,34 +164,20 @@ class Board:
         with self._changed:
             self._closed = True
             self._changed.notify_all()
+        self.asked.set()
 
     def next(self, version: int, episode: int, beats: int, timeout: float) -> News | None:
         """Return the news once they are newer than this version, without beats that are known; `None` after a while."""
+        self.asked.set()
         with self._changed:
-            self._waiting += 1
-            self._changed.notify_all()
             self._changed.wait_for(lambda: self._is_newer(version) or self._closed, timeout)
-            self._waiting -= 1
-            self._last_asked = monotonic()
             if not self._is_newer(version):
                 return None
             known = beats if episode == self.news.episode else 0
-            return msgspec.structs.replace(self.news, beats=self.news.beats[known:], beats_from=known)
+            return replace(self.news, beats=self.news.beats[known:], beats_from=known)
 
     def _is_newer(self, version: int) -> bool:
         return self.news.version > version and self.news.about is not None
-
-    def picture(self) -> tuple[int, bytes]:
-        """Return the newest picture as JPEG, and the step that it shows; empty where there is none."""
-        with self._changed:
-            pixels, step = self._pixels, self._step
-        if pixels is None:
-            return 0, b""
-        from PIL import Image
-
-        with io.BytesIO() as buffer:
-            Image.fromarray(pixels).save(buffer, "JPEG", quality=JPEG_QUALITY)
-            return step, buffer.getvalue()
 
 
 # What those who watch may ask for
@@ -227,10 +188,9 @@ SLOWEST, FASTEST = 1 / 64, 64  # times the true speed
 class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Something that a viewer asks for; what is not given stays as it is."""
 
-    type: Literal["pace", "step", "push", "move", "edit", "revert", "save", "again", "quit"]
+    type: Literal["pace", "step", "push", "edit", "revert", "save", "again", "quit"]
     paused: bool | None = None
     speed: Annotated[float, msgspec.Meta(ge=0, le=FASTEST)] | None = None  # times the true one; 0: as fast as possible
-    name: str = ""  # of the object to move elsewhere
     text: str = ""  # of the rules to follow from the next decision on, or to save
     ahead: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 0  # by how much the next seed is further on
 
@@ -239,60 +199,48 @@ class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError(f"the speed is 0, or {SLOWEST} to {FASTEST}")
 
 
-def read_request(data: bytes) -> Request:
-    """Return the request that JSON is; `BadInput` for any other."""
-    try:
-        return msgspec.json.decode(data, type=Request)
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise BadInput(f"no request of the page: {error}") from None
-
-
 # Running
 
+PACKAGE = Path(__file__).resolve().parents[1]
 PICTURES_PER_SECOND = 25.0  # at most
+JPEG_QUALITY = 85
 LAG = 0.2  # seconds that steps may make up for, where a picture took long
-PUSH, PUSHED = Perturbation(amplitude=1.0, rate=0.0, flips=0.0), 15  # what a push is, and how many steps it lasts
+PUSHED = 15  # steps that a push lasts
+ONLY_PUSHES = Perturbation(amplitude=1.0, rate=0.0, flips=0.0)  # where there is no other noise
 
 
-class _Again(Exception):
-    """Another episode shall begin, from this seed."""
+class _Leave(Exception):
+    """The episode shall end here, and another begin from this seed, if there is one."""
 
-    def __init__(self, seed: int) -> None:
-        self.seed = seed
-
-
-class _Quit(Exception):
-    """No further episode shall begin."""
-
-
-@dataclass(frozen=True)
-class Watched:
-    """What is run: a policy in an environment; `rules_file` is where edited rules may be saved."""
-
-    env: SceneEnv
-    policy: Policy
-    who: str  # acts, in words
-    noise: float = 0.0
-    rules_file: Path | None = None
-    no_pictures: str | None = None  # why there are none
-    tags: NameTags | None = None  # to write the names of things on
+    def __init__(self, next_seed: int | None = None) -> None:
+        self.next_seed = next_seed
 
 
 class LiveView:
-    """Runs the episodes that pages of a board watch."""
+    """Runs the episodes of a policy in an environment that pages of a board watch."""
 
-    def __init__(self, watched: Watched, board: Board, printer: EpisodePrinter | None = None) -> None:
-        self._watched, self._board, self._printer = watched, board, printer
-        self._env, self._policy, self._rules = watched.env, watched.policy, watched.policy.rules
+    def __init__(
+        self, env: SceneEnv, policy: Policy, board: Board, *, who: str, folder: str | None = None, noise: float = 0.0,
+        names: bool = False, explain: bool = False,
+    ) -> None:  # fmt: skip
+        """The page says `who` acts; rules in the `folder` of a policy may be edited and saved there.
+
+        With `names`, these are written over the things in pictures; with `explain`, the terminal shows reasons, too.
+        """
+        self._env, self._policy, self._rules, self._board = env, policy, policy.rules, board
+        self._who, self._noise, self._rules_file = who, noise, rules_file(folder)
+        self._tags, self._no_pictures = NameTags() if names else None, why_no_pictures(env)
+        if names and self._no_pictures is None:
+            env.locate()  # where that is impossible, it is said before a page is opened
+        self._printer = EpisodePrinter(explain=explain)
         self._requests: Queue[Request] = Queue()
         self._one_more = False  # step, although it is paused
-        self._rate = frame_rate(watched.env).steps_per_second
+        self._rate = frame_rate(env).steps_per_second
         self._due = self._next_picture = -math.inf  # when the last step was due, and when the next picture is
-        self._text = ""  # of the rules, as they were
         if self._rules is not None:
-            file = watched.rules_file
+            file = self._rules_file
             self._text = file.read_text(encoding="utf-8") if file else format_rules(self._rules.rules)
-            self._show_rules(self._text, is_edited=False)
+            self._show_rules(self._rules, self._text, is_edited=False)
 
     # By the thread that owns the environment
 
@@ -304,33 +252,25 @@ class LiveView:
                 episode = self._run_one(seed)
                 while True:
                     self._do(self._requests.get())
-            except _Again as again:
-                seed = again.seed
-            except _Quit:
-                return episode
+            except _Leave as leaving:
+                if leaving.next_seed is None:
+                    return episode
+                seed = leaving.next_seed
             except KeyboardInterrupt:
                 if episode is None:
                     raise
                 return episode
 
     def _run_one(self, seed: int) -> Episode:
-        self._seed, noise = seed, self._watched.noise
-        noises = [Perturbation(amplitude=noise)] if noise else []
-        self._perturbations = [
-            Perturb(one, self._env.controls, self._env.task.switches, seed) for one in (*noises, PUSH)
-        ]
+        self._seed = seed
+        noise = Perturbation(amplitude=self._noise) if self._noise else ONLY_PUSHES
+        self._perturb = Perturb(noise, self._env.controls, self._env.task.switches, seed)
         episode = rollout(self._env, self._policy, seed, callback=self._show, perturb=self._perturb, explain=True)
         self._add(episode.new_entry)
         ending = {"outcome": episode.outcome, "is_success": episode.success, "steps": episode.steps}
-        if self._printer:
-            self._printer.end(episode)
+        self._printer.end(episode)
         self._board.show(self._draw(), ending={**ending, "why": why_failed(episode)})
         return episode
-
-    def _perturb(self, control: Control) -> Control:
-        for perturb in self._perturbations:
-            control = perturb(control)
-        return control
 
     def _add(self, entry: Entry | None) -> None:
         """Show what is new at a step; with the first entry, a new episode begins."""
@@ -342,38 +282,31 @@ class LiveView:
         self._board.show(beats=(*self._board.news.beats, beat(entry, self._rules)))
 
     def _about(self, first: Entry) -> Shown:
-        watched = self._watched
-        low = self._policy.low if isinstance(self._policy, BilevelPolicy) else None
         return {
             "task": self._env.task.name,
-            "policy": watched.who,
-            "mover": "policy" if low is None else "expert" if isinstance(low, ControllingExpert) else "network",
+            "policy": self._who,
             "objects": self._env.objects,
             "seed": str(self._seed),  # for browsers have no whole numbers of so many digits
             "facts": _texts(first.state),
             "can_edit": self._rules is not None,
-            "can_move": self._env.task.displace is not None,
-            "rules_file": str(watched.rules_file) if watched.rules_file else None,
-            "no_pictures": watched.no_pictures,
+            "rules_file": str(self._rules_file) if self._rules_file else None,
+            "no_pictures": self._no_pictures,
         }
 
     def _show(self, transition: Transition) -> None:
         """Show the step that is about to be taken, and wait until it may be."""
         self._episode = transition.episode
         self._add(self._episode.new_entry)
-        if self._printer:
-            self._printer(transition)
+        self._printer(transition)
         scene = self._policy.believed(transition.scene)
         now = {
             "step": self._episode.steps,
             "control": control_numbers(transition, self._env.controls, self._env.task.switches),
             "seen": seen_things(scene, self._policy.action),
-            "objects": list(scene.roster.names),
         }
-        is_first, is_due = self._episode.steps == 0, self._board.news.paused or monotonic() >= self._next_picture
-        self._board.show(self._draw() if is_first or (is_due and self._board.is_watched) else None, now=now, notice="")
-        if is_first:
-            self._board.wait_until_watched()
+        is_due = self._episode.steps == 0 or self._board.news.paused or monotonic() >= self._next_picture
+        self._board.show(self._draw() if is_due else None, now=now)
+        self._board.asked.wait()
         self._wait()
 
     def _wait(self) -> None:
@@ -391,14 +324,16 @@ class LiveView:
         self._due = monotonic() if self._one_more else max(due, monotonic() - LAG)
         self._one_more = False
 
-    def _draw(self) -> Any:
-        """Return a picture of what is there now, if there are pictures."""
-        if self._watched.no_pictures is not None:
+    def _draw(self) -> tuple[int, bytes] | None:
+        """Return the number of the step and a picture of what is there now, if there are pictures."""
+        if self._no_pictures is not None:
             return None
-        began = monotonic()
-        picture = np.asarray(take_picture(self._env, self._watched.tags), np.uint8)
+        from PIL import Image
+
+        began, buffer = monotonic(), io.BytesIO()
+        Image.fromarray(take_picture(self._env, self._tags)).save(buffer, "JPEG", quality=JPEG_QUALITY)
         self._next_picture = max(began + 1 / PICTURES_PER_SECOND, 2 * monotonic() - began)  # half of the time at most
-        return picture
+        return self._env.steps, buffer.getvalue()
 
     # What viewers ask for
 
@@ -406,12 +341,10 @@ class LiveView:
         """Have a request done before the next step; `BadInput` where it cannot be. Any thread may call this."""
         if request.type in ("edit", "save"):
             self._parsed(request.text)
-        if request.type == "move" and self._env.task.displace is None:
-            raise BadInput(f"the task '{self._env.task.name}' has no way to put objects elsewhere")
         if request.type == "save":
-            if self._watched.rules_file is None:
+            if self._rules_file is None:
                 raise BadInput("these rules have no file of yours; copy the text to one")
-            write_atomically(self._watched.rules_file, request.text)
+            write_atomically(self._rules_file, request.text)
         else:
             self._requests.put(request)
 
@@ -426,27 +359,16 @@ class LiveView:
                 self._one_more = True
                 self._board.show(paused=True)
             case "push":
-                self._perturbations[-1].burst(PUSHED)
+                self._perturb.burst(PUSHED)
                 self._episode.remark(f"you push the controls for {PUSHED} steps")
-            case "move":
-                self._move(request.name)
             case "edit":
                 self._follow(request.text, is_edited=True)
             case "revert":
                 self._follow(self._text, is_edited=False)
             case "again":
-                raise _Again(self._seed + request.ahead)
+                raise _Leave(self._seed + request.ahead)
             case "quit":
-                raise _Quit
-
-    def _move(self, name: str) -> None:
-        displace = self._env.task.displace
-        is_there = displace is not None and name in self._env.true_scene
-        if displace and is_there and call("displace(env, {1!r})", displace, self._env.env, name):
-            self._episode.remark(f"you move {name}")
-            self._board.show(self._draw())
-        else:
-            self._board.show(notice=f"{name} cannot be put elsewhere")
+                raise _Leave
 
     # Rules
 
@@ -467,27 +389,42 @@ class LiveView:
             self._rules.follow(self._parsed(text))
             self._policy.reconsider()
             self._episode.remark("you change the rules")
-            self._show_rules(text, is_edited)
+            self._show_rules(self._rules, text, is_edited)
 
-    def _show_rules(self, text: str, is_edited: bool) -> None:
-        assert self._rules is not None
-        rules = {"lines": rule_lines(self._rules.rules), "text": text, "is_edited": is_edited}
-        self._board.show(rules=rules, rules_version=self._board.news.rules_version + 1)
+    def _show_rules(self, rules: RulePolicy, text: str, is_edited: bool) -> None:
+        self._board.show(rules={"lines": rule_lines(rules), "text": text, "is_edited": is_edited})
+
+
+def rules_file(folder: str | None) -> Path | None:
+    """Return the file that a policy's rules may be saved to: one that is there, can be written, and is not ours."""
+    if folder is None or not os.access(path := Path(folder) / RULES, os.W_OK):
+        return None
+    return None if path.resolve().is_relative_to(PACKAGE) else path
+
+
+def why_no_pictures(env: SceneEnv) -> str | None:
+    """Return why there are no pictures of an environment; `None` where there are some."""
+    if not env.task.takes_render_mode:
+        return f"the environment of '{env.task.name}' gives no pictures: its make_env takes no render_mode"
+    try:
+        env.reset(0)
+        env.render()
+    except BadInput as error:
+        return str(error)
+    return None
 
 
 def control_numbers(transition: Transition, controls: Controls, switches: Sequence[int]) -> list[Shown]:
     """Return each number of a control between its bounds, as the policy wants it and as it is executed."""
-    wanted, executed = (
-        np.asarray(one, np.float64).reshape(-1).tolist() for one in (transition.control, transition.executed)
-    )
-    if isinstance(controls, BoxControls):
+    if is_box := isinstance(controls, BoxControls):
         low, high = controls.low, controls.high
     else:
         low, high = [controls.start], [controls.start + controls.n - 1]
+    both = (np.asarray(each, np.float64).reshape(-1).tolist() for each in (transition.control, transition.executed))
     return [
-        {"low": low[place], "high": high[place], "wanted": wanted[place], "executed": executed[place]}
-        | {"is_switch": place in switches, "is_choice": not isinstance(controls, BoxControls)}
-        for place in range(len(wanted))
+        dict(zip(("low", "high", "wanted", "executed"), numbers, strict=True))
+        | {"is_switch": place in switches, "is_choice": not is_box}
+        for place, numbers in enumerate(zip(low, high, *both, strict=True))
     ]
 
 
@@ -496,8 +433,7 @@ def seen_things(scene: Scene, action: Action | None) -> list[Shown]:
     named = [name for name in dict.fromkeys(action.arguments if action else ()) if name in scene]
     spec = scene.spec
     things = [(scene.agent, spec.agent_roles), *((scene[name], spec.object_roles[scene[name].type]) for name in named)]
-    shown = [[name for name, role in roles.items() if not isinstance(role, LabelOnly)] for _, roles in things]
     return [
-        {"name": thing.name, "features": {name: thing[name] for name in names}}
-        for (thing, _), names in zip(things, shown, strict=True)
+        {"name": thing.name, "features": {n: thing[n] for n, role in roles.items() if not isinstance(role, LabelOnly)}}
+        for thing, roles in things
     ]

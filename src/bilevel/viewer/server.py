@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 import secrets
 import sys
+import webbrowser
 from collections.abc import Callable
 from contextlib import closing
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from threading import Thread
 from typing import Any
 from urllib.parse import parse_qsl
@@ -21,19 +21,14 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from bilevel.policies.episode import Episode
-from bilevel.policies.film import NameTags
-from bilevel.policies.folder import RULES
-from bilevel.policies.narration import EpisodePrinter
 from bilevel.policies.policy import Policy
 from bilevel.symbolic.domain import BadInput
 from bilevel.tasks.scene_env import SceneEnv
-from bilevel.tasks.task import RENDER_MODE
-from bilevel.viewer.live import Board, LiveView, Request, Watched, read_request, viewer_asset
+from bilevel.viewer.live import Board, LiveView, Request, viewer_asset
 
 HERE = "127.0.0.1"
 PATIENCE = 10.0  # seconds after which a page that waits for news is told that there are none
 LONGEST = 1_000_000  # bytes of what a page may send
-PACKAGE = Path(__file__).resolve().parents[1]
 
 FILES = {
     "": ("live.html", "text/html; charset=utf-8"),
@@ -52,31 +47,16 @@ HEADERS = {
 }
 
 
-def watch(
-    env: SceneEnv,
-    policy: Policy,
-    seed: int,
-    *,
-    who: str,
-    folder: str | None = None,
-    port: int = 0,
-    noise: float = 0.0,
-    names: bool = False,
-    explain: bool = False,
-) -> Episode | None:
-    """Run episodes that a page shows, until its viewers or Ctrl-C end it; return the last one, if it ended."""
-    watched = Watched(
-        env, policy, who, noise, rules_file(folder), why_no_pictures(env, seed), NameTags() if names else None
-    )
-    if names and watched.no_pictures is None:
-        env.locate()  # where that is impossible, it is said before a page is opened
+def watch(env: SceneEnv, policy: Policy, seed: int, *, port: int = 0, **options: Any) -> Episode | None:
+    """Run episodes that a page shows, until its viewers or Ctrl-C end it; return the last one, if it ended.
+
+    The options are those of `LiveView`.
+    """
     board = Board()
-    view = LiveView(watched, board, EpisodePrinter(explain=explain))
+    view = LiveView(env, policy, board, **options)
     with closing(PageServer(board, view.tell, port)) as server:
         print(f"watch it at {server.address} (Ctrl-C ends it)", file=sys.stderr, flush=True)
         if has_screen():
-            import webbrowser
-
             webbrowser.open(server.address)
         return view.run(seed)
 
@@ -86,66 +66,34 @@ def has_screen() -> bool:
     return sys.platform != "linux" or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
 
 
-def rules_file(folder: str | None) -> Path | None:
-    """Return the file that a policy's rules may be saved to: one that is there, can be written, and is not ours."""
-    if folder is None or not os.access(path := Path(folder) / RULES, os.W_OK):
-        return None
-    return None if path.resolve().is_relative_to(PACKAGE) else path
-
-
-def why_no_pictures(env: SceneEnv, seed: int) -> str | None:
-    """Return why there are no pictures of an environment; `None` where there are some."""
-    try:
-        import PIL.Image  # noqa: F401
-    except ModuleNotFoundError:
-        return "pictures need pillow: pip install 'bilevel[video]'"
-    if not env.task.takes_render_mode:
-        return f"the environment of '{env.task.name}' gives no pictures: its make_env takes no render_mode"
-    if getattr(env.env, RENDER_MODE, None) == "human":
-        return "they are in the simulator's own window"
-    try:
-        env.reset(seed)
-        env.render()
-    except BadInput as error:
-        return str(error)
-    return None
-
-
-class PageServer:
+class PageServer(ThreadingHTTPServer):
     """Serves the live page of a board; what its viewers ask for is told to `tell`, which may refuse by `BadInput`."""
 
+    daemon_threads = False  # so that closing it waits for answers that are on their way
+
     def __init__(self, board: Board, tell: Callable[[Request], None], port: int = 0) -> None:
-        self.token = secrets.token_urlsafe(16)
         try:
-            self._server = _Server((HERE, port), _Handler)
+            super().__init__((HERE, port), _Handler)
         except (OSError, OverflowError) as error:
             raise BadInput(f"the page cannot use port {port}: {error}; try another --port, or none") from None
-        self._server.board, self._server.tell, self._server.token = board, tell, self.token
-        self.port: int = self._server.server_address[1]
-        self.address = f"http://{HERE}:{self.port}/{self.token}/"
-        self._thread = Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True)
+        self.board, self.tell, self.token = board, tell, secrets.token_urlsafe(16)
+        self.address = f"http://{HERE}:{self.server_port}/{self.token}/"
+        self._thread = Thread(target=self.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True)
         self._thread.start()
 
     def close(self) -> None:
         """Stop; pages that wait are answered, and so is the request that ends it."""
-        self._server.board.close()
-        self._server.shutdown()
+        self.board.close()
+        self.shutdown()
         self._thread.join()
-        self._server.server_close()
-
-
-class _Server(ThreadingHTTPServer):
-    daemon_threads = False  # so that closing it waits for answers that are on their way
-    board: Board
-    tell: Callable[[Request], None]
-    token: str
+        self.server_close()
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Say nothing: a page that is closed in the middle of an answer is no error."""
 
 
 class _Handler(BaseHTTPRequestHandler):
-    server: _Server
+    server: PageServer
     timeout = 2  # seconds for a request to come
 
     def do_GET(self) -> None:
@@ -161,7 +109,7 @@ class _Handler(BaseHTTPRequestHandler):
             news = self.server.board.next(version, episode, beats, PATIENCE)
             self._answer(HTTPStatus.OK, msgspec.json.encode(news), "application/json")
         elif name == "picture.jpg":
-            step, picture = self.server.board.picture()
+            step, picture = self.server.board.picture
             self._answer(HTTPStatus.OK if picture else HTTPStatus.NOT_FOUND, picture, "image/jpeg", step)
         else:
             self._refuse(HTTPStatus.NOT_FOUND, "there is no such page")
@@ -177,15 +125,15 @@ class _Handler(BaseHTTPRequestHandler):
             length = self.headers.get("Content-Length", "")
             if not (length.isdecimal() and len(length) < 16 and int(length) <= LONGEST):
                 raise BadInput(f"a request is JSON of at most {LONGEST:,} bytes, and says of how many")
-            self.server.tell(read_request(self.rfile.read(int(length))))
-        except BadInput as error:
+            self.server.tell(msgspec.json.decode(self.rfile.read(int(length)), type=Request))
+        except (BadInput, ValueError) as error:
             self._refuse(HTTPStatus.BAD_REQUEST, str(error))
         else:
             self._answer(HTTPStatus.NO_CONTENT, b"")
 
     def _is_allowed(self) -> bool:
         """Whether it is this machine's own page that asks; else it is refused."""
-        hosts = [f"{host}:{self.server.server_address[1]}" for host in (HERE, "localhost")]
+        hosts = [f"{host}:{self.server.server_port}" for host in (HERE, "localhost")]
         origin = self.headers.get("Origin")
         token = "".join(self.path.split("/")[1:2])
         if self.headers.get("Host") not in hosts:

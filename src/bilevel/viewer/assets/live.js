@@ -52,7 +52,6 @@
   };
   part("speed").onchange = (event) => send("pace", { speed: Number(event.target.value) });
   part("push").onclick = () => send("push");
-  part("move").onclick = () => send("move", { name: part("moved").value });
   part("again").onclick = () => send("again");
   part("next").onclick = () => send("again", { ahead: 1 });
   part("quit").onclick = () => send("quit");
@@ -152,7 +151,7 @@
   function take(news) {
     if (news.episode !== known.episode) begin(news);
     known.version = news.version;
-    if (news.rules && news.rules_version !== rulesVersion) showRules(news);
+    if (news.rules && JSON.stringify(news.rules) !== rulesShown) showRules(news);
     news.beats.forEach((beat) => view.add(beat));
     known.beats = news.beats_from + news.beats.length;
     ({ paused, now, ending } = news);
@@ -160,7 +159,6 @@
       pictureWanted = news.picture;
       fetchPictures.wake?.();
     }
-    part("notice").textContent = news.notice;
     showPace(news.speed);
     if (now) showNow();
     showEnding();
@@ -178,18 +176,16 @@
     document.title = `${about.task}, seed ${about.seed}: live`;
     part("title").textContent = about.task;
     part("about").textContent = `${plural(about.objects, "object")}, seed ${about.seed}: ${about.policy}`;
-    part("moving").hidden = !about.can_move;
     part("editor").hidden = !about.can_edit;
     part("no-picture").hidden = !about.no_pictures;
     part("no-picture").textContent = about.no_pictures ? `No pictures: ${about.no_pictures}.` : "";
     part("picture").hidden = Boolean(about.no_pictures) || !part("picture").src;
-    part("control-title").textContent = `Controls of the ${about.mover}`;
   }
 
   function showPace(speed) {
     const over = Boolean(ending);
     part("play").textContent = paused ? "Play" : "Pause";
-    for (const id of ["play", "step", "push", "move"]) part(id).disabled = over;
+    for (const id of ["play", "step", "push"]) part(id).disabled = over;
     if (document.activeElement !== part("speed")) part("speed").value = String(speed);
     document.body.dataset.state = over ? "over" : paused ? "paused" : "running";
   }
@@ -232,11 +228,6 @@
       ),
     );
     part("seen").replaceChildren(...rows);
-    const names = now.objects.join("\n");
-    if (part("moved").dataset.names !== names) {
-      part("moved").dataset.names = names;
-      part("moved").replaceChildren(...now.objects.map((name) => make("option", "", name)));
-    }
   }
 
   function makeBars() {
@@ -251,11 +242,11 @@
 
   // Rules
 
-  let rulesVersion = -1;
+  let rulesShown = "";
 
   function showRules(news) {
     const rules = news.rules;
-    rulesVersion = news.rules_version;
+    rulesShown = JSON.stringify(rules);
     view.showRules(rules.lines);
     if (!editedByHand || rules.text === part("rules-text").value) {
       part("rules-text").value = rules.text;
