@@ -118,7 +118,6 @@ def _texts(facts: Facts) -> list[str]:
 
 # What a page is shown
 
-
 Shown = dict[str, Any]  # a part of what a page shows, as JSON
 
 
@@ -203,7 +202,6 @@ class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 PACKAGE = Path(__file__).resolve().parents[1]
 PICTURES_PER_SECOND = 25.0  # at most
-JPEG_QUALITY = 85
 LAG = 0.2  # seconds that steps may make up for, where a picture took long
 PUSHED = 15  # steps that a push lasts
 ONLY_PUSHES = Perturbation(amplitude=1.0, rate=0.0, flips=0.0)  # where there is no other noise
@@ -331,7 +329,7 @@ class LiveView:
         from PIL import Image
 
         began, buffer = monotonic(), io.BytesIO()
-        Image.fromarray(take_picture(self._env, self._tags)).save(buffer, "JPEG", quality=JPEG_QUALITY)
+        Image.fromarray(take_picture(self._env, self._tags)).save(buffer, "JPEG", quality=85)
         self._next_picture = max(began + 1 / PICTURES_PER_SECOND, 2 * monotonic() - began)  # half of the time at most
         return self._env.steps, buffer.getvalue()
 

@@ -158,8 +158,5 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(content)
 
-    def version_string(self) -> str:
-        return "bilevel"
-
     def log_message(self, format: str, *arguments: Any) -> None:
         """Say nothing: the terminal shows the episode."""
