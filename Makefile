@@ -34,7 +34,7 @@ demo: $(VENV)/installed
 
 # A fast loop, under a minute: format, lint, the types of what has changed since the last commit, and the quick tests.
 SLOW := conformance demonstrations docs examples experiments learning/test_learn.py methods planning/test_fond.py \
-  planning/test_fond_against_definition.py rules/test_learning.py rules/verification tabletop \
+  planning/test_fond_against_definition.py rules/test_learning.py rules/test_verify.py rules/test_verify_family.py tabletop \
   test_benchmarks.py test_demo.py test_demonstration_commands.py test_learn_command.py
 CHANGED = $$(git diff --name-only --diff-filter=d HEAD -- '*.py'; git ls-files --others --exclude-standard -- '*.py')
 

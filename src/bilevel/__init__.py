@@ -39,13 +39,13 @@ if TYPE_CHECKING:  # for type checkers and editors: what is loaded lazily below
     from bilevel.policies.policy import BilevelPolicy as BilevelPolicy
     from bilevel.policies.policy import HighLevelPolicy as HighLevelPolicy
     from bilevel.policies.rollout import rollout as rollout
-    from bilevel.rules.completion.completing import complete_rules as complete_rules
+    from bilevel.rules.complete import complete_rules as complete_rules
     from bilevel.rules.learning import learn_rules as learn_rules
     from bilevel.rules.pruning import prune_rules as prune_rules
     from bilevel.rules.rule import Rule as Rule
     from bilevel.rules.rule_file import read_rules as read_rules
     from bilevel.rules.solving import solve as solve
-    from bilevel.rules.verification.policies import verify as verify
+    from bilevel.rules.verify import verify as verify
     from bilevel.symbolic.adl import read_adl_domain as read_adl_domain
     from bilevel.symbolic.domain import Action as Action
     from bilevel.symbolic.domain import Atom as Atom
@@ -88,13 +88,13 @@ _MODULES = {
     "policies.episode": ["Episode"],
     "policies.folder": ["pretrained_policies"],
     "policies.rollout": ["rollout"],
-    "rules.completion.completing": ["complete_rules"],
+    "rules.complete": ["complete_rules"],
     "rules.learning": ["learn_rules"],
     "rules.pruning": ["prune_rules"],
     "rules.rule": ["Rule"],
     "rules.rule_file": ["read_rules"],
     "rules.solving": ["solve"],
-    "rules.verification.policies": ["verify"],
+    "rules.verify": ["verify"],
     "symbolic.adl": ["read_adl_domain"],
     "symbolic.domain": ["Action", "Atom", "BadInput", "Domain", "Problem"],
     "symbolic.pddl": ["read_domain", "read_problem"],

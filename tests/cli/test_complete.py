@@ -92,7 +92,7 @@ def test_an_interruption_leaves_the_old_file(
 
     output = tmp_path / "complete.rules"
     output.write_text(RULES, encoding="utf-8")
-    monkeypatch.setattr("bilevel.rules.completion.complete_rules", interrupted)
+    monkeypatch.setattr("bilevel.rules.complete.complete_rules", interrupted)
     code, _, _ = run(capsys, "rules", "complete", *files, "--output", output)
     assert code == 130
     assert output.read_text(encoding="utf-8") == RULES

@@ -14,7 +14,7 @@ from bilevel.rules.explanation.why_not import why_not
 from bilevel.rules.learning import subsumes
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import format_rules, parse_rules
-from bilevel.rules.verification.policies import Answer, verify
+from bilevel.rules.verify import Answer, verify
 from bilevel.symbolic.domain import Atom, BadInput, Problem
 from bilevel.tabletop.problems import shipped_domain
 

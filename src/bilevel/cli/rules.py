@@ -66,22 +66,22 @@ def verify(file: Path, domain: Path, problems: tuple[Path, ...], max_states: int
       bilevel rules verify blocks.rules blocks.pddl p1.pddl --grow block=4 place=4
     """
     from bilevel.rules.explanation.why_not import why_not
+    from bilevel.rules.families import Family, parse_counts
     from bilevel.rules.rule_file import read_rules
-    from bilevel.rules.verification.families import verify_family
-    from bilevel.rules.verification.growing import Family, parse_counts
-    from bilevel.rules.verification.policies import Answer, Ending, verify
+    from bilevel.rules.verify import Answer, Ending, verify, verify_family
 
     read_domain, read_problems = read(domain, *problems)
     rules = read_rules(file, read_domain)
     if sizes := parse_counts(family.pop("grow")):
         grown = Family(tuple(read_problems), sizes, **family)
-        verdicts: list[Any] = [("family", verify_family(rules, read_domain, grown, max_states))]
+        verdicts = [("family", verify_family(rules, read_domain, grown, max_states))]
     else:
         verdicts = [(problem.name, verify(rules, read_domain, problem, max_states)) for problem in read_problems]
-    for (name, verdict), problem in zip(verdicts, read_problems, strict=False):
-        text, found, start = str(verdict), verdict.counterexample, verdict.problem if sizes else problem
-        if start is not None and found is not None and found.ending is Ending.NO_RULE:
-            reasons = why_not(rules, read_domain, found.state, start.goal, start.all_objects(read_domain))
+    for name, verdict in verdicts:
+        text, found = str(verdict), verdict.counterexample
+        if found is not None and found.ending is Ending.NO_RULE:
+            objects = found.problem.all_objects(read_domain)
+            reasons = why_not(rules, read_domain, found.state, found.problem.goal, objects)
             text += "".join(f"\n  {reason}" for reason in reasons.splitlines())
         values = {"problem": name, "answer": verdict.answer.value, "explored": verdict.explored, "text": text}
         answer(values, as_json, f"{name}: {text}")
@@ -115,9 +115,9 @@ def complete(
     """
     from bilevel.files import write_atomically
     from bilevel.planning.planners import bounded_plan
-    from bilevel.rules.completion import complete_rules, problems_from_rules
+    from bilevel.rules.complete import complete_rules, problems_from_rules
+    from bilevel.rules.families import parse_counts
     from bilevel.rules.rule_file import domain_line, format_rules, read_rules
-    from bilevel.rules.verification.growing import parse_counts
 
     read_domain, read_problems = read(domain, *problems)
     rules = read_rules(file, read_domain)

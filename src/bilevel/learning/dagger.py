@@ -38,7 +38,7 @@ from bilevel.policies.policy import (
 from bilevel.policies.rollout import Perturb, Perturbation, Transition, rollout
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_policy import RulePolicy
-from bilevel.rules.verification.state_space import groundings
+from bilevel.rules.state_graph import groundings
 from bilevel.seeds import RANDOM_ACTIONS, dagger_seed
 from bilevel.symbolic.domain import Action, BadInput, Domain, Facts
 from bilevel.symbolic.semantics import applicable

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from bilevel.planning.planners import bounded_plan, plan_function
-from bilevel.rules.completion import complete_rules
+from bilevel.rules.complete import complete_rules
 from bilevel.rules.learning import extend_rules
 from bilevel.rules.rule import Rule
 from bilevel.rules.traces import Trace, segments, traces_from_problems, traces_from_states

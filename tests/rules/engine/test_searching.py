@@ -16,7 +16,7 @@ from bilevel.rules.rule import Rule, canonical
 from bilevel.rules.rule_file import parse_rules
 from bilevel.rules.rule_policy import RulePolicy
 from bilevel.rules.traces import MOST_ARGUMENTS, explain_change
-from bilevel.rules.verification.policies import Answer, verify
+from bilevel.rules.verify import Answer, verify
 from bilevel.symbolic.domain import Atom, Domain, Facts, Problem
 from bilevel.symbolic.pddl import parse_domain
 from command_line import run

@@ -1,4 +1,4 @@
-"""What a policy space says is what a slow walk by the definition finds, with and without commitment."""
+"""What a state graph says is what a slow walk by the definition finds, with and without commitment."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from bilevel.rules.completion.policy_space import PolicySpace
-from bilevel.rules.completion.small_problems import make_spaces, small_problems
+from bilevel.rules.complete import failing, small_graphs, small_problems, way_to_a_goal
 from bilevel.rules.matching import Match, bindings, output_variables
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import parse_rules
-from bilevel.rules.verification.state_space import Situation, StateSpace
+from bilevel.rules.state_graph import StateGraph
 from bilevel.symbolic.domain import Atom, Domain, Facts, Problem
 from bilevel.symbolic.pddl import parse_problem
 from bilevel.symbolic.semantics import applicable, ground_action, progress
@@ -60,27 +59,24 @@ def walks_always_end(
     return not trap
 
 
-def assert_agrees(space: PolicySpace, rules: Sequence[Rule], goal: Facts) -> int:
+def assert_agrees(graph: StateGraph, rules: Sequence[Rule], goal: Facts) -> int:
     """Compare for one goal, every state, with and without commitment; return in how many the policy may fail."""
-    domain, failures = space.space.domain, 0
-    goal_facts = [None, *space.goal_facts]  # by what is committed to, from NOTHING on
+    domain, objects, failures = graph.domain, graph.objects, 0
     for commit in (False, True):
-        for (state, committed), chosen in space.follow(goal, commit).choices.items():
-            facts, objects = space.space.facts(state), space.space.objects_in(state)
-            expected = (
-                choices(rules, domain, facts, goal, objects, goal_facts[committed + 1]) if not goal <= facts else []
-            )
+        for (state, committed), chosen in graph.follow(goal, range(len(graph)), commit=commit).choices.items():
+            facts = graph.facts(state)
+            expected = choices(rules, domain, facts, goal, objects, committed) if not goal <= facts else []
             assert {choice.label.action for choice in chosen} == {match.action for match in expected}
         fails = [
-            node
-            for node in space.attainable(goal)
-            if not walks_always_end(rules, domain, space.space.facts(node), goal, space.space.objects_in(node), commit)
+            state
+            for state in graph.attainable(goal)
+            if not walks_always_end(rules, domain, graph.facts(state), goal, objects, commit)
         ]
-        failing = space.failing(goal, commit)
-        assert failing or not fails
+        found = failing(graph, goal, commit)
+        assert found or not fails
         if not commit:  # with commitment it may also fail in a state that it enters with another goal in mind
-            assert bool(failing) == bool(fails)
-            assert {state for state, _, lost in failing if not lost} <= set(fails)
+            assert bool(found) == bool(fails)
+            assert {state for state, _, lost in found if not lost} <= set(fails)
         failures += len(fails)
     return failures
 
@@ -115,9 +111,8 @@ def test_policies_fail_where_running_them_fails(name: str) -> None:
     domain, failures = shipped_domain(name), 0
     rules = parse_rules(CASES[name], name, domain)
     given = seeds(name, domain)
-    for space in make_spaces(small_problems(given, domain, None), given, domain, rules, 1000)[0]:
-        space.set_rules(rules)
-        failures += sum(assert_agrees(space, rules, goal) for goal in space.goals)
+    for graph, goals in small_graphs(small_problems(given, domain, None), given, domain, rules, 1000).spaces:
+        failures += sum(assert_agrees(graph, rules, goal) for goal in goals)
     assert failures > 10
 
 
@@ -128,14 +123,12 @@ def test_policies_fail_where_running_them_fails_in_random_domains(block: int) ->
         rng = random.Random(seed)
         domain = random_domain(rng)
         rules = [random_rule(rng, domain) for _ in range(4)]
-        space = StateSpace(domain, OBJECTS, rules)
-        space.number(Situation(random_atoms(rng, domain, OBJECTS, 12)))
-        if space.explore(60) and len(space) > 2:
-            facts = sorted(space.facts(rng.randrange(len(space))))
-            goal = frozenset(rng.sample(facts, min(3, len(facts))))
-            policy = PolicySpace(space, sorted(goal), [goal])
-            policy.set_rules(rules)
-            failures += assert_agrees(policy, rules, goal)
+        start = random_atoms(rng, domain, OBJECTS, 12)
+        graph = StateGraph(domain, Problem("p", domain.name, OBJECTS, start, frozenset()), rules)
+        if graph.explore(60) and len(graph) > 2:
+            facts = sorted(graph.facts(rng.randrange(len(graph))))
+            graph.goal_facts = frozenset(rng.sample(facts, min(3, len(facts))))
+            failures += assert_agrees(graph, rules, graph.goal_facts)
             compared += 1
     assert compared > 5
     assert failures > 5
@@ -144,12 +137,12 @@ def test_policies_fail_where_running_them_fails_in_random_domains(block: int) ->
 def test_a_plan_leads_to_one_more_goal_fact_and_keeps_the_goal_in_reach() -> None:
     domain = shipped_domain("blocksworld")
     given = training_problems("blocksworld")[:2]
-    for space in make_spaces(small_problems(given, domain, None), given, domain, [], 1000)[0]:
-        for goal in space.goals:
-            for state in sorted(space.attainable(goal)):
-                facts = space.space.facts(state)
+    for graph, goals in small_graphs(small_problems(given, domain, None), given, domain, [], 1000).spaces:
+        for goal in goals:
+            for state in sorted(graph.attainable(goal)):
+                facts = graph.facts(state)
                 if not goal <= facts:
-                    steps = space.plan(state, goal)
+                    steps = way_to_a_goal(graph, state, goal)
                     (fact,) = steps[-1].goal
                     for step in steps:
                         assert step.state == facts

@@ -7,12 +7,12 @@ from itertools import permutations, product
 
 import pytest
 
+from bilevel.rules.families import Family, at_rest, goals_of, grow, sizes
 from bilevel.rules.matching import best_matches
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import parse_rules
-from bilevel.rules.verification.families import GrownProblem, verify_family
-from bilevel.rules.verification.growing import Family, at_rest, goals, grow, sizes
-from bilevel.rules.verification.state_space import groundings
+from bilevel.rules.state_graph import StateGraph, groundings
+from bilevel.rules.verify import faults, verify_family
 from bilevel.symbolic.domain import Atom, Facts, Problem
 from bilevel.symbolic.pddl import parse_domain, parse_problem
 from bilevel.symbolic.semantics import applicable, ground_action, progress, substitute_all
@@ -78,14 +78,14 @@ def run_ends(rules: tuple[Rule, ...], problem: Problem, state: Facts) -> set[Fac
 @pytest.mark.parametrize("name", CASES)
 def test_faults_are_those_that_running_every_problem_finds(name: str) -> None:
     rules, problem = CASES[name], grow(BLOCKS_SEED, BLOCKS, {"block": 2, "place": 2})
-    grown = GrownProblem(rules, BLOCKS, problem)
-    assert grown.space.explore(1000)
-    for node, goal in product(range(len(grown.space)), list(goals(grown.possible({"at"})))):
-        task = Problem("p", "blocks", problem.objects, grown.space.facts(node), goal)
+    graph = StateGraph(BLOCKS, problem, rules)
+    assert graph.explore(1000)
+    graph.goal_facts = graph.facts_of({"at"})
+    for state, goal in product(range(len(graph)), list(goals_of(sorted(graph.goal_facts)))):
+        task = Problem("p", "blocks", problem.objects, graph.facts(state), goal)
         possible = {goal & state for state in every_state(task)}
         naive = any(end < better for end in run_ends(rules, task, task.state) for better in possible)
-        graph = grown.follow(goal, [node], every_tie=True, up_to_names=True)
-        assert (grown.fault(goal, graph) is not None) == naive, (task.state, goal)
+        assert any(faults(graph, graph.follow(goal, [state]), goal)) == naive, (task.state, goal)
 
 
 def every_at(size: Mapping[str, int]) -> list[Atom]:
@@ -98,7 +98,7 @@ def test_problems_are_counted_up_to_names() -> None:
     distinct = set()
     for size in sizes({"block": 2, "place": 2}):
         problem = grow(BLOCKS_SEED, BLOCKS, size)
-        for state, goal in product(every_state(problem), goals(every_at(size))):
+        for state, goal in product(every_state(problem), goals_of(every_at(size))):
             if at_rest(problem.state, state):
                 renamed = [(sorted(substitute_all(state, s)), sorted(substitute_all(goal, s))) for s in swaps]
                 distinct.add((len(problem.objects), repr(min(renamed))))

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bilevel.rules.rule import Rule
-from bilevel.rules.verification.policies import Answer, Ending, verify
-from bilevel.rules.verification.state_space import Situation, StateSpace
+from bilevel.rules.state_graph import StateGraph
+from bilevel.rules.verify import Answer, Ending, verify
 from bilevel.symbolic.domain import Action, Atom, Domain, Facts, Outcome, Predicate, Problem, Schema
 
 PLACES = 5
@@ -68,13 +68,6 @@ def surely_wins(moves: Mapping[int, list[int]], start: int) -> bool:
 
 
 @given(games)
-def test_solved_always_means_solved_however_ties_are_decided(game: Game) -> None:
-    problem = Problem("p", "game", {}, at(0), at(GOAL))
-    verdict = verify(as_rules(game), as_domain(game), problem, every_tie=True)
-    assert (verdict.answer is Answer.SOLVED) == all(surely_wins(moves, 0) for moves in decisions(game))
-
-
-@given(games)
 def test_the_policy_itself_decides_ties_by_the_first_rule(game: Game) -> None:
     first = {place: leaving[:1] for place, leaving in game.items()}
     problem = Problem("p", "game", {}, at(0), at(GOAL))
@@ -110,8 +103,7 @@ def distance(moves: Mapping[int, list[int]], target: int) -> int:
 
 @given(games)
 def test_attainable_means_that_some_policy_surely_wins(game: Game) -> None:
-    space = StateSpace(as_domain(game), {}, ())
-    start = space.number(Situation(at(0)))
-    assert space.explore(100)
+    graph = StateGraph(as_domain(game), Problem("p", "game", {}, at(0), at(GOAL)))
+    assert graph.explore(100)
     expected = any(surely_wins(moves, 0) for moves in decisions(game))
-    assert (start in space.attainable(at(GOAL))) == expected
+    assert (0 in graph.attainable(at(GOAL))) == expected

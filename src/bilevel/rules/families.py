@@ -17,21 +17,15 @@ from itertools import chain, islice, permutations, product
 from math import prod
 from typing import Literal
 
-from bilevel.symbolic.domain import (
-    ROOT_TYPE,
-    Atom,
-    BadInput,
-    Domain,
-    Facts,
-    Parameter,
-    Problem,
-)
+from bilevel.rules.rule import Rule
+from bilevel.symbolic.domain import ROOT_TYPE, Atom, BadInput, Domain, Facts, Parameter, Problem
 from bilevel.symbolic.semantics import new_object, substitute
 
 MOST_SIZES = 10_000  # of grown problems; far fewer are small enough to be looked at
 _COUNT = re.compile(r"[0-9]{1,9}")  # Python refuses to convert thousands of digits
 MOST_RENAMINGS = 20_000  # that are tried; with more, some problems that are the same are told apart: slower, not wrong
 
+Size = Mapping[str, int]  # how many objects of each growing type
 
 # Problems begin in the grown seed's own state, in any that actions lead to from there, or in those of them that have
 # every fact without arguments as at first (the hand free).
@@ -119,7 +113,21 @@ def _cloned(facts: Facts, clones: Mapping[str, Sequence[str]]) -> Iterator[Atom]
             yield substitute(atom, dict(zip(replaced, together, strict=True)))
 
 
-def goals(atoms: Iterable[Atom], complete: bool = False) -> Iterator[Facts]:
+def grown_seeds(
+    family: Family, domain: Domain, too_large: Sequence[tuple[Problem, Size]]
+) -> Iterator[tuple[Problem, Size, Problem]]:
+    """Yield each seed in each size, but none that comes out equal to another or is as large as one found too large."""
+    seen: list[Problem] = []
+    for size, seed in product(sizes(family.counts), family.seeds):
+        if any(other is seed and all(size[key] >= smaller[key] for key in size) for other, smaller in too_large):
+            continue
+        grown = grow(seed, domain, size)
+        if not any(other.objects == grown.objects and other.state == grown.state for other in seen):
+            seen.append(grown)
+            yield seed, size, grown
+
+
+def goals_of(atoms: Iterable[Atom], complete: bool = False) -> Iterator[Facts]:
     """Yield every goal made of these facts, with at most one, or exactly one, for each first argument."""
     options: dict[tuple[str, ...], list[Atom]] = {}
     for atom in atoms:
@@ -131,23 +139,36 @@ def goals(atoms: Iterable[Atom], complete: bool = False) -> Iterator[Facts]:
             yield goal
 
 
+def namings(objects: Mapping[str, str], others: Mapping[str, str]) -> Iterator[dict[str, str]]:
+    """Yield the ways to call objects by the names of others; none where they are not as many of the same types."""
+    own, theirs = _by_type(objects), _by_type(others)
+    if {kind: len(names) for kind, names in own.items()} == {kind: len(names) for kind, names in theirs.items()}:
+        for order in product(*(permutations(theirs[kind]) for kind in own)):
+            yield dict(zip(chain(*own.values()), chain(*order), strict=True))
+
+
+def _by_type(objects: Mapping[str, str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for name, kind in objects.items():
+        found.setdefault(kind, []).append(name)
+    return found
+
+
 Renaming = Callable[[Facts], Facts]  # a permutation of objects
 
 
 def _renaming(names: Mapping[str, str]) -> Renaming:
-    renamed = cache(lambda atom: substitute(atom, names))  # as the same atoms are in many states
+    changed = {name: other for name, other in names.items() if name != other}
+    renamed = cache(lambda atom: substitute(atom, changed))  # as the same atoms are in many states
     return lambda facts: frozenset(map(renamed, facts))
 
 
-def symmetries(problem: Problem, fixed: frozenset[str]) -> list[Renaming]:
-    """Return the renamings of objects of the same type that leave the problem's state as it is, the identity first."""
-    groups: dict[tuple[str, str], list[str]] = {}
-    for name, kind in problem.objects.items():
-        groups.setdefault((kind, name if name in fixed else ""), []).append(name)
-    candidates = islice(product(*map(permutations, groups.values())), MOST_RENAMINGS)
-    names = list(chain(*groups.values()))
-    renamings = ({a: b for a, b in zip(names, chain(*c), strict=True) if a != b} for c in candidates)
-    return [_renaming(r) for r in renamings if all(substitute(atom, r) in problem.state for atom in problem.state)]
+def symmetries(problem: Problem, rules: Sequence[Rule]) -> list[Renaming]:
+    """Return the renamings of objects that leave the problem's state and the rules as they are, the identity first."""
+    fixed = {term for rule in rules for atom in (*rule.atoms, rule.action) for term in atom[1]}
+    objects = {name: kind for name, kind in problem.objects.items() if name not in fixed}
+    candidates = islice(namings(objects, objects), MOST_RENAMINGS)
+    return [_renaming(n) for n in candidates if all(substitute(atom, n) in problem.state for atom in problem.state)]
 
 
 def distinct_goals(candidates: Iterable[Facts], renamings: Sequence[Renaming]) -> list[Facts]:

@@ -1,0 +1,784 @@
+"""Rules beyond those that were shown: find where a rule policy fails, plan from there, learn, and look again.
+
+Small problems are looked at as a whole: every state that any actions lead to, with every goal that some state has. So
+what is said of them is proved. In a state in which the policy fails although the goal can be reached, the shortest way
+to one more goal fact gives rules, as a demonstration would. These stand behind all rules that were given, so what those
+do is left as it is; among themselves they are ordered by how far from the goal fact they are. So a rule that fires
+leads to a state in which one nearer to a goal fact applies, and a policy with enough of them never stops before it has
+achieved one more. It may still run in circles, where achieving one goal fact undoes another. Commitment cures that: the
+policy serves a goal fact until it holds. Whether the rules need it is found out.
+
+Larger problems, drawn at random or met in episodes, are then tried one by one. At last the rules are made more general
+and fewer, as long as the policy fails nowhere.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from itertools import chain, combinations, groupby, islice
+from math import prod
+from typing import NamedTuple, TypeVar
+
+from bilevel.rules.closures import can_be_chained, closure
+from bilevel.rules.families import Family, Size, check_family, distinct_goals, grow, namings, sizes, symmetries
+from bilevel.rules.learning import rules_of_segment, subsumes
+from bilevel.rules.matching import Binding, free_variables, unify
+from bilevel.rules.rule import Rule, canonical
+from bilevel.rules.rule_file import check_rules
+from bilevel.rules.solving import Solution, Stop, final_state, solve
+from bilevel.rules.state_graph import Node, StateGraph, steps_to
+from bilevel.rules.traces import PlanFor, TraceStep
+from bilevel.rules.verify import listed
+from bilevel.symbolic.domain import EQUALITY, Atom, BadInput, Domain, Facts, Outcome, Problem, Schema
+from bilevel.symbolic.exploration import explore_policy
+from bilevel.symbolic.plans import Nature
+from bilevel.symbolic.semantics import (
+    GroundAction,
+    applicable,
+    bind_outcome,
+    ground,
+    ground_action,
+    progress,
+    substitute,
+    substitute_all,
+)
+
+MAX_STATES = 2_000
+BUDGET = 3_000_000  # states with goals, or instances of rules: a minute or two
+RANDOM_PROBLEMS = 100
+MOST_ROUNDS = 5  # of small problems, which are proved, and larger ones, which are tried
+MOST_WASTE = 1.02  # how much longer the ways to the goals may become where a rule is dropped
+MOST_SIZES = 300  # of one small problem; with more, it is looked at only as it is
+MOST_NAMED_GOALS = 50_000  # before those that are the same up to names are told
+MOST_NAMINGS = 100  # that are tried to find out whether two problems are the same but for names
+MOST_EXPLORED = 500  # states of a problem, to find out what is true of one object at a time
+LARGER = 2  # times as many objects as in the largest small problems
+STEPS_PER_OBJECT = 3  # of a random walk
+MOST_DRAWN = 200  # ways to do an action, to find one that can be done
+MOST_HELP = 30  # plans for one larger problem
+MOST_FAILURES = 10  # of the planner, before it is not asked any more
+STEPS_PER_GOAL = 1_000
+MOST_NAMED = 3  # problems, or sizes of them, in what is said of rules
+FAR = 2**62
+
+Item = TypeVar("Item", str, Atom)
+Callback = Callable[[str, int, int], None]  # what is being done, how much of it is done, and how much there is
+
+
+class Failing(NamedTuple):
+    """A state in which the policy fails for a goal, and whether no rule applies there; `lost` if no plan helps."""
+
+    state: int
+    stops: bool
+    lost: bool = False
+
+
+@dataclass(frozen=True)
+class Completion:
+    """The rules, and what is known of them.
+
+    The first `given` rules are those that were given, as they were. With `commit` the policy must serve a goal fact
+    until it holds, as `solve` does. `problems` counts the states with goals from which the goal can surely be reached,
+    in small problems of the `sizes` told; if it `is_proved`, the policy gets there on all of them. `tried` and `solved`
+    count larger problems. `statement` says all that is known, a line for each thing.
+    """
+
+    rules: tuple[Rule, ...]
+    given: int
+    commit: bool
+    is_proved: bool
+    sizes: str
+    problems: int
+    tried: int
+    solved: int
+    statement: str
+
+    def __str__(self) -> str:
+        return self.statement
+
+
+def complete_rules(
+    rules: Sequence[Rule],
+    domain: Domain,
+    problems: Sequence[Problem],
+    *,
+    objects: Size | None = None,
+    met: Sequence[Problem] = (),
+    plan_for: PlanFor | None = None,
+    random_problems: int = RANDOM_PROBLEMS,
+    max_states: int = MAX_STATES,
+    budget: int = BUDGET,
+    seed: int = 0,
+    callback: Callback = lambda stage, done, total: None,
+) -> Completion:
+    """Return the rules and, behind them, others with which no goal that can be reached is missed.
+
+    The problems are seeds, as in `verify_family`: each is looked at with up to so many `objects` of each type, by
+    default up to as many as it has. `met` are larger problems to be solved as well; with `plan_for`, a planner, these
+    and random ones are learned from where no rule applies.
+    """
+    check_rules(rules, domain)
+    seeds = [problem for problem in problems if problem.goal]
+    if not seeds:
+        raise BadInput("no problem with a goal to start from: goals are made of the predicates of the problems' goals")
+    small = small_problems(seeds, domain, objects)
+    larger = [*met, *random_larger_problems(seeds, domain, objects or {}, random_problems if plan_for else 0, seed)]
+
+    def completed(generalise: bool) -> Completion:
+        completer = Completer(rules, domain, budget, callback)
+        for _ in range(MOST_ROUNDS):
+            graphs = small_graphs(small, seeds, domain, completer.rules, max_states)
+            completer.complete(graphs.spaces, generalise)
+            before = completer.rules
+            completer.try_larger(larger, plan_for)
+            if completer.rules == before:
+                break
+        return completer.completion(graphs, len(larger))
+
+    best = completed(True)
+    if best.is_proved and best.solved < best.tried:  # rules that are too general may fail in larger problems
+        best = max(best, completed(False), key=lambda other: (other.is_proved, other.solved))
+    return best
+
+
+# Small problems: the given ones with fewer or more objects, each with all its states and goals
+
+
+class SmallProblem(NamedTuple):
+    """A problem, and how many objects of each type that may have more or fewer it has; none if it is as it was."""
+
+    size: Size
+    problem: Problem
+
+
+class SmallGraphs(NamedTuple):
+    """The graphs of small problems with their goals, all problems that they stand for, and those that are too large."""
+
+    spaces: list[tuple[StateGraph, list[Facts]]]
+    done: list[SmallProblem]
+    too_large: list[SmallProblem]
+
+
+def problems_from_rules(rules: Sequence[Rule], domain: Domain) -> list[Problem]:
+    """Return for each rule that serves a goal a problem in which it is just applicable, for want of given ones."""
+    found = []
+    for number, rule in enumerate(rules, 1):
+        if rule.goal_condition:
+            objects = {variable.name.lstrip("?"): variable.type for variable in rule.variables}
+            names = {f"?{name}": name for name in objects}
+            state, goal = substitute_all(rule.state_condition, names), substitute_all(rule.goal_condition, names)
+            known = frozenset(fact for fact in state if fact.predicate in domain.predicates)
+            found.append(Problem(f"rule-{number}", domain.name, objects, known, goal))
+    return found
+
+
+def small_problems(seeds: Sequence[Problem], domain: Domain, objects: Size | None) -> list[SmallProblem]:
+    """Return each seed with up to so many objects, or up to as many as it has, those with the fewest objects first."""
+    found: list[SmallProblem] = []
+    single = single_facts(seeds, domain) if objects else set()
+    for seed in seeds:
+        counts = dict(objects) if objects else own_counts(seed)
+        check_family(Family((seed,), counts), domain)
+        known = sizes(counts) if counts and prod(counts.values()) <= MOST_SIZES else [{}]
+        grown = [SmallProblem(size, grow(seed, domain, size) if size else seed) for size in known]
+        found += [small for small in grown if is_plausible(small.problem, domain, single)]
+    found.sort(key=lambda small: len(small.problem.objects))
+    distinct: dict[object, SmallProblem] = {}
+    for small in found:
+        distinct.setdefault((tuple(sorted(small.problem.objects.items())), small.problem.state), small)
+    return list(distinct.values())
+
+
+def own_counts(problem: Problem) -> dict[str, int]:
+    """Return the number of objects of each type that has several."""
+    return {kind: count for kind, count in Counter(problem.objects.values()).items() if count > 1}
+
+
+def single_facts(seeds: Sequence[Problem], domain: Domain) -> set[tuple[str, int, str]]:
+    """Return which facts can be true of an object of some type at one place for one other object at a time.
+
+    For example `("at", 0, "block")`: no state that the seeds' actions lead to has a block at two places, though there
+    are two.
+    """
+    most: Counter[tuple[str, int, str]] = Counter()
+    for seed in seeds:
+        graph = StateGraph(domain, seed)
+        graph.explore(MOST_EXPLORED)
+        for facts, _ in graph.situations:
+            for (predicate, place, name), count in _occurrences(facts).items():
+                other = domain.predicates[predicate].parameters[1 - place].type
+                others = [kind for kind in graph.objects.values() if domain.is_subtype(kind, other)]
+                if len(others) > 1 and name in graph.objects:
+                    key = predicate, place, graph.objects[name]
+                    most[key] = max(most[key], count)
+    return {key for key, count in most.items() if count == 1}
+
+
+def _occurrences(facts: Facts) -> Counter[tuple[str, int, str]]:
+    """Return how often each object comes first and second in facts of each predicate with two arguments."""
+    return Counter((atom.predicate, i, atom.terms[i]) for atom in facts if len(atom.terms) == 2 for i in (0, 1))
+
+
+def is_plausible(problem: Problem, domain: Domain, single: Set[tuple[str, int, str]]) -> bool:
+    """Return whether no object is in two places at once just because one of them was cloned."""
+    types = problem.all_objects(domain)
+    occurrences = _occurrences(problem.state).items()
+    return all(count == 1 or (p, place, types[name]) not in single for (p, place, name), count in occurrences)
+
+
+def small_graphs(
+    small: Sequence[SmallProblem], seeds: Sequence[Problem], domain: Domain, rules: Sequence[Rule], max_states: int
+) -> SmallGraphs:
+    """Return the graphs of those problems that have no more states or goals than the bound."""
+    predicates = {atom.predicate for seed in seeds for atom in seed.goal}
+    found = SmallGraphs([], [], [])
+    for size, problem in small:
+        if any(
+            problem.objects.items() >= other.objects.items() and problem.state >= other.state
+            for _, other in found.too_large
+        ):
+            found.too_large.append(SmallProblem(size, problem))
+            continue
+        if any(_is_part_of(problem, graph) for graph, _ in found.spaces):
+            found.done.append(SmallProblem(size, problem))
+            continue
+        graph = StateGraph(domain, problem, rules)
+        goals = _reachable_goals(graph, problem, predicates, max_states) if graph.explore(max_states) else None
+        if goals is None:
+            found.too_large.append(SmallProblem(size, problem))
+        elif goals:
+            found.spaces.append((graph, goals))
+            found.done.append(SmallProblem(size, problem))
+    return found
+
+
+def _reachable_goals(graph: StateGraph, problem: Problem, predicates: Set[str], most: int) -> list[Facts] | None:
+    """Return every goal of these predicates that some state has, up to names, unless there are more than so many.
+
+    That is each set of facts, about the problem's own objects, that a state has and that is not empty.
+    """
+    graph.goal_facts = graph.facts_of(predicates)
+    goals: set[Facts] = set()
+    for facts in sorted({graph.goal_facts & facts for facts, _ in graph.situations}, key=sorted):
+        if 2 ** len(facts) > MOST_NAMED_GOALS:
+            return None
+        goals.update(frozenset(goal) for size in range(1, len(facts) + 1) for goal in combinations(facts, size))
+        if len(goals) > MOST_NAMED_GOALS:
+            return None
+    distinct = distinct_goals(sorted(goals, key=sorted), symmetries(problem, graph.rules))
+    return distinct if len(distinct) <= most else None
+
+
+def _is_part_of(problem: Problem, graph: StateGraph) -> bool:
+    """Return whether the problem begins in one of these states but for the names of objects; some are tried."""
+    objects = {name: kind for name, kind in graph.objects.items() if name not in graph.domain.constants}
+    renamings = islice(namings(problem.objects, objects), MOST_NAMINGS)
+    return any(graph.knows(substitute_all(problem.state, renaming)) for renaming in renamings)
+
+
+def described(small: Sequence[SmallProblem]) -> str:
+    """Return the largest of these sizes in words: up to 3 blocks and 4 places."""
+    kinds: list[Size] = []
+    for size, problem in small:
+        counts = size or Counter(problem.objects.values())
+        kinds = [other for other in kinds if not _covers(counts, other)]
+        if not any(_covers(other, counts) for other in kinds):
+            kinds.append(counts)
+    texts = []
+    for counts in kinds[:MOST_NAMED]:
+        *others, last = [_counted(key, count) for key, count in counts.items()]
+        texts.append(f"up to {', '.join(others)}{' and ' if others else ''}{last}")
+    more = f"; and {len(kinds) - MOST_NAMED} more sizes" if len(kinds) > MOST_NAMED else ""
+    return "; ".join(texts) + more
+
+
+def _covers(one: Size, other: Size) -> bool:
+    return one.keys() == other.keys() and all(one[key] >= other[key] for key in other)
+
+
+def _counted(key: str, count: int) -> str:
+    kinds = [
+        k if count == 1 else f"{k}{'es' if k.endswith(('s', 'x', 'z', 'ch', 'sh')) else 's'}" for k in key.split("+")
+    ]
+    return f"{count} {' and '.join(kinds)}"
+
+
+# Adding rules until the policy fails nowhere
+
+
+class Completer:
+    """The rules that were given and those that were found, and how they were found.
+
+    `budget` bounds how many states with goals are looked at, as often as they are; when it is used up, what was found
+    so far stands.
+    """
+
+    def __init__(self, given: Sequence[Rule], domain: Domain, budget: int, callback: Callback) -> None:
+        self.given, self.domain, self.callback = tuple(given), domain, callback
+        self.found: dict[Rule, int | None] = {}  # with the number of the small problem that asked for each, if one did
+        self._budget = budget
+        self._last = max((rule.priority for rule in given), default=0)
+
+    def complete(self, spaces: Sequence[tuple[StateGraph, Sequence[Facts]]], generalise: bool) -> None:
+        """Add what is missing, then simplify."""
+        self._numbers = {graph: number for number, (graph, _) in enumerate(spaces)}
+        self._jobs = [(graph, goal) for graph, goals in spaces for goal in goals]
+        self._learned: set[object] = set()  # ways that have been learned from, which give nothing new
+        self.commit = self.is_finished = False
+        self.unsolved: list[tuple[StateGraph, Facts, Failing]] = []
+        self.solved = self.unknown = 0
+        self._add_missing()
+        if self.is_finished and not self.unsolved:
+            if generalise:
+                self._generalise()
+            self._prune()
+        self._use()
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """The rules that were given, then those that were found, in the order in which they count."""
+        return (*self.given, *sorted(self.found, key=lambda rule: (rule.priority, str(rule))))
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether no more states may be looked at."""
+        return sum(graph.looked_at for graph in self._numbers) >= self._budget
+
+    def _use(self) -> None:
+        for graph in self._numbers:
+            graph.set_rules(self.rules)
+
+    def _add_missing(self) -> None:
+        """Add rules until nothing fails; with commitment, where it fails without."""
+        while not self.is_exhausted:
+            self.unsolved = []
+            self._use()
+            changed = False
+            for done, (graph, goal) in enumerate(self._jobs, 1):
+                changed |= self._mend(graph, goal)
+                self.callback("completing", done, len(self._jobs))
+            if not changed and (self.commit or not self.unsolved):
+                self.is_finished = not self.is_exhausted
+                return
+            self.commit |= not changed
+
+    def _mend(self, graph: StateGraph, goal: Facts) -> bool:
+        """Add rules until the policy does not fail for this goal; return whether any were added."""
+        changed = False
+        while fails := failing(graph, goal, self.commit):
+            ways = (way_to_a_goal(graph, state, goal) for state, _, lost in fails if not lost)
+            if self.is_exhausted:
+                return changed
+            if not any(self._learn(steps, graph.objects, self._numbers[graph]) for steps in ways):
+                self.unsolved.append((graph, goal, fails[0]))
+                return changed
+            changed = True
+            graph.set_rules(self.rules)
+        return changed
+
+    def _learn(self, steps: Sequence[TraceStep], objects: Mapping[str, str], asked_by: int | None) -> bool:
+        """Learn from a way to one goal fact; return whether there is anything new in it."""
+        way = asked_by, *((step.action.action, step.outcome, step.goal) for step in steps)
+        if way in self._learned:
+            return False
+        self._learned.add(way)
+        (fact,) = steps[-1].goal
+        added = [self._add(rule, asked_by) for rule, _ in rules_of_segment(fact, steps, objects, self.domain)]
+        return any(added)
+
+    def _add(self, rule: Rule, asked_by: int | None) -> bool:
+        """Add a rule whose priority is its distance to a goal fact, unless others make it superfluous already."""
+        new = replace(rule, priority=self._last + rule.priority)
+        if any(subsumes(other, new, self.domain) for other in chain(self.given, self.found)):
+            return False
+        self.found = {other: n for other, n in self.found.items() if not subsumes(new, other, self.domain)}
+        self.found[new] = asked_by
+        return True
+
+    # Fewer and more general rules
+
+    def fails_nowhere(self, commit: bool) -> bool:
+        """Return whether the policy fails nowhere; the goal for which it last failed is tried first."""
+        self._use()
+        for index, (graph, goal) in enumerate(self._jobs):
+            if failing(graph, goal, commit):
+                self._jobs.insert(0, self._jobs.pop(index))
+                return False
+        return True
+
+    def _generalise(self) -> None:
+        """Make the rules that the largest problems asked for more general, as long as the policy fails nowhere.
+
+        The last ones come first: what stands behind all others is asked only where nothing else helps. Where the
+        problems with the most objects of a type asked for none, the rules are taken to be general enough.
+        """
+        counts = [Counter(graph.objects.values()) for graph in self._numbers]
+        most = {kind: max(count[kind] for count in counts) for kind in set().union(*counts)}
+        growing = [kind for kind in most if any(count[kind] < most[kind] for count in counts)]
+        asking = {n for n, count in enumerate(counts) if any(count[kind] == most[kind] for kind in growing)}
+        for rule in self._last_first("generalising", [r for r, n in self.found.items() if n is None or n in asking]):
+            written = rule  # with its variables as they are, while those of `rule` are canonical
+            for atom in droppable(rule, self.domain) if rule in self.found else ():
+                for general in generalisations(written, atom, self.domain):
+                    before, new = self.found, canonical(general, self.domain)
+                    kept = {r: n for r, n in before.items() if r != rule and not subsumes(new, r, self.domain)}
+                    self.found = {**kept, new: before[rule]}
+                    if not self.is_exhausted and self.fails_nowhere(self.commit):
+                        rule, written = new, general
+                        break
+                    self.found = before
+
+    def _prune(self) -> None:
+        """Drop found rules that can be spared, the last ones first, unless the ways to the goals become longer."""
+        most = self._steps() * MOST_WASTE
+        for rule in self._last_first("pruning", [rule for rule, number in self.found.items() if number is not None]):
+            before = self.found
+            self.found = {other: number for other, number in before.items() if other != rule}
+            if self.is_exhausted or not self.fails_nowhere(self.commit) or self._steps() > most:
+                self.found = before
+
+    def _last_first(self, stage: str, rules: Sequence[Rule]) -> Iterator[Rule]:
+        for done, rule in enumerate(sorted(rules, key=lambda rule: (-rule.priority, str(rule))), 1):
+            self.callback(stage, done, len(rules))
+            yield rule
+
+    def _steps(self) -> int:
+        self._use()
+        return sum(steps_of(graph, goal, self.commit) for graph, goal in self._jobs)
+
+    # Larger problems, which are tried and not proved
+
+    def try_larger(self, problems: Sequence[Problem], plan_for: PlanFor | None) -> None:
+        """Solve problems by the rules; where no rule applies, a planner helps, and its plan is learned from."""
+        self._failures = 0
+        for done, problem in enumerate(problems, 1):
+            self._try(problem, plan_for)
+            self.callback("larger problems", done, len(problems))
+
+    def _try(self, problem: Problem, plan_for: PlanFor | None) -> None:
+        bound = STEPS_PER_GOAL * (len(problem.goal) + 1)
+        for _ in range(MOST_HELP):
+            solution = solve(self.domain, problem, self.rules, max_steps=bound, commit=self.commit)
+            self.solved += solution.is_solved
+            if solution.stop is not Stop.NO_RULE:
+                return
+            helped = self._help(problem, solution, plan_for)
+            self.unknown += helped is None
+            if not helped:
+                return
+
+    def _help(self, problem: Problem, solution: Solution, plan_for: PlanFor | None) -> bool | None:
+        """Plan for a goal fact from where the rules stopped; return whether it taught anything, `None` without one."""
+        if plan_for is None:
+            return None
+        state, objects = final_state(self.domain, problem, solution.plan)
+        own = {name: kind for name, kind in objects.items() if name not in self.domain.constants}
+        known = None
+        for fact in sorted(problem.goal - state):
+            if self._failures >= MOST_FAILURES:
+                break
+            goal = frozenset({fact})
+            plan = plan_for(self.domain, replace(problem, objects=own, state=state, goal=goal))
+            if plan:
+                steps, here = [], state
+                for action, outcome in plan:
+                    steps.append(TraceStep(here, action, outcome, goal))
+                    here = progress(here, outcome)
+                known = self._learn(steps, {**self.domain.constants, **own}, None)
+                if known:
+                    return True
+            self._failures += not plan
+        return known
+
+    def completion(self, small: SmallGraphs, tried: int) -> Completion:
+        """Return what is known when all has been looked at and tried."""
+        sizes, number = described(small.done), sum(len(graph.attainable(goal)) for graph, goal in self._jobs)
+        is_proved = bool(sizes) and self.is_finished and not self.unsolved
+        lines = self._what_is_proved(sizes, number, [problem for _, problem in small.done])
+        if too_large := [problem.name for _, problem in small.too_large]:
+            more = f" and {len(too_large) - MOST_NAMED} more" if len(too_large) > MOST_NAMED else ""
+            lines.append(f"too large to look at as a whole: {'; '.join(too_large[:MOST_NAMED])}{more}")
+        if tried:
+            unknown = f"; in {self.unknown} no plan was found from where the rules stopped" if self.unknown else ""
+            lines.append(f"larger problems drawn at random or met: {self.solved} of {tried} solved{unknown}")
+        lines += dead_ends(small.spaces, self.domain)
+        statement, given = "\n".join(lines), len(self.given)
+        return Completion(self.rules, given, self.commit, is_proved, sizes, number, tried, self.solved, statement)
+
+    def _what_is_proved(self, sizes: str, number: int, small: Sequence[Problem]) -> list[str]:
+        if not sizes:
+            return ["nothing is proved: every problem is too large to look at as a whole"]
+        if self.unsolved:
+            graph, goal, (state, stops, _) = self.unsolved[0]
+            how = "no rule applies" if stops else "the rules go round in circles, or into a dead end"
+            goals = f"{len(self.unsolved)} goal{'' if len(self.unsolved) == 1 else 's'} in problems of {sizes}"
+            return [
+                f"not complete: {how}, and no rule that could be found helps ({goals})",
+                f"  for example from {listed(graph.facts(state))}\n  with the goal {listed(goal)}",
+            ]
+        if not self.is_finished:
+            return [f"the budget is used up before all problems of {sizes} were looked at; nothing is proved"]
+        memory = "this needs commitment to a goal until it holds, as in `bilevel solve`; memoryless, the rules loop"
+        if not self.commit:
+            also = "and with" if self.fails_nowhere(True) else "not with"
+            hint = ", too" if also == "and with" else ": use `bilevel solve --memoryless`"
+            memory = f"this holds for the memoryless policy, {also} commitment{hint}"
+        every = f"from every state from which the goals can be reached ({number} states with goals)"
+        lines = [f"no rule missing and no loop for all problems of {sizes}, {every}", memory]
+        if static := static_predicates(small, self.domain):
+            lines.append(f"facts that no action changes are as in the problems given: {', '.join(static)}")
+        return lines
+
+
+def failing(graph: StateGraph, goal: Facts, commit: bool) -> list[Failing]:
+    """Return the states in which the policy fails: first those in which it stops, those nearest to the goal first.
+
+    Where there are none from which a plan could help, a state in which it is too late.
+    """
+    runs = graph.follow(goal, range(len(graph)), commit=commit)
+    graph.looked_at += len(runs.choices)
+    trapped = graph.trapped(runs, goal, goal)
+    if not trapped:
+        return []
+    able = graph.attainable(goal)
+    distance = graph.distances(goal, able)
+    stops = {node[0] for node in trapped if runs.stops(node)}
+    stuck = sorted({n for n, _ in trapped} & able, key=lambda state: (state not in stops, distance[state], state))
+    after = explore_policy((n for n in runs.choices if n[0] in able), runs.choices.__getitem__, FAR).choices.keys()
+    lost = sorted(node[0] for node in trapped & after)[:1] if not stuck else []
+    return [Failing(state, state in stops) for state in stuck] or [Failing(s, s in stops, True) for s in lost]
+
+
+def steps_of(graph: StateGraph, goal: Facts, commit: bool) -> int:
+    """Return how many steps the policy takes from all states together, with luck and ties decided by name."""
+    runs = graph.follow(goal, range(len(graph)), commit=commit)
+    before: dict[Node, list[Node]] = {}
+    for node, choices in runs.choices.items():
+        for after in choices[0].outcomes if choices else ():
+            before.setdefault(after, []).append(node)
+    return sum(steps for (_, committed), steps in steps_to(runs.goals, before).items() if committed is None)
+
+
+def way_to_a_goal(graph: StateGraph, state: int, goal: Facts) -> list[TraceStep]:
+    """Return a way to one more goal fact, on which the whole goal stays attainable.
+
+    The fact is one that is nearest. Of ways of the same length it is one that undoes the fewest goal facts and comes
+    closest to the whole goal.
+    """
+    inside = graph.attainable(goal)
+    remaining = graph.distances(goal, inside)
+    facts = sorted(goal - graph.facts(state))
+    distances = {fact: graph.distances(frozenset({fact}), inside) for fact in facts}
+    fact = min(facts, key=lambda fact: distances[fact].get(state, FAR))
+    steps = []
+    while left := distances[fact][state]:
+        here = graph.facts(state)
+        ways = [
+            (action, result)
+            for action, results in graph.moves(state)
+            if all(after in inside for _, after in results)
+            for result in results
+            if distances[fact].get(result.state, FAR) < left
+        ]
+        action, result = min(
+            ways, key=lambda way: (len(goal & here - graph.facts(way[1].state)), remaining[way[1].state])
+        )
+        steps.append(TraceStep(here, ground_action(graph.domain, action), result.outcome, frozenset({fact})))
+        state = result.state
+    return steps
+
+
+# More general rules
+
+
+def droppable(rule: Rule, domain: Domain) -> list[Atom]:
+    """Return the conditions that the action itself does not need: facts first, then inequalities."""
+    schema = domain.schemas[rule.action.name]
+    binding = dict(zip((p.name for p in schema.parameters), rule.action.arguments, strict=True))
+    facts = sorted(rule.state_condition - substitute_all(schema.precondition, binding))
+    return facts + sorted(rule.negative_condition - substitute_all(schema.negative_precondition, binding))
+
+
+def generalisations(rule: Rule, atom: Atom, domain: Domain) -> Iterator[Rule]:
+    """Yield the rule without one of its conditions, and with its closure.
+
+    A condition stays that connects what nothing else does, or that alone says which object the action is about.
+    """
+    rest = _without(rule, atom)
+    kept, after = {variable.name for variable in rest.variables}, _connected(rest)
+    pairs = (pair for group in _connected(rule) for pair in combinations(sorted(group & kept), 2))
+    if free_variables(rest) == free_variables(rule) and all(
+        any(group.issuperset(pair) for group in after) for pair in pairs
+    ):
+        yield rest
+    predicate = domain.predicates.get(atom.predicate)
+    if atom in rule.state_condition and predicate is not None and can_be_chained(predicate, domain):
+        yield replace(rule, state_condition=rule.state_condition - {atom} | {closure(atom)})
+
+
+def _without(rule: Rule, atom: Atom) -> Rule:
+    """Return the rule without a condition, and without variables that only this one mentioned."""
+    facts = rule.state_condition - {atom}
+    used = {t for a in facts | rule.goal_condition for t in a.terms}.union(rule.action.arguments)
+    negative = frozenset(a for a in rule.negative_condition - {atom} if used.issuperset(a.terms))
+    variables = tuple(variable for variable in rule.variables if variable.name in used)
+    return replace(rule, state_condition=facts, negative_condition=negative, variables=variables)
+
+
+def _connected(rule: Rule) -> list[set[str]]:
+    """Return the groups of variables that facts, goals and the action connect."""
+    groups: list[set[str]] = []
+    for terms in (*(a.terms for a in rule.state_condition | rule.goal_condition), rule.action.arguments):
+        touched = [group for group in groups if group & set(terms)]
+        groups = [group for group in groups if not group & set(terms)] + [set(terms).union(*touched)]
+    return groups
+
+
+# Random problems
+
+
+def random_larger_problems(
+    seeds: Sequence[Problem], domain: Domain, objects: Size, count: int, seed: int
+) -> list[Problem]:
+    """Return problems with twice the objects that begin where random actions lead, and end where more of them lead.
+
+    Where it is not said how many `objects` there may be, they have twice as many as the seeds of each type that has
+    several.
+    """
+    if not count:
+        return []
+    predicates, single = {atom.predicate for problem in seeds for atom in problem.goal}, single_facts(seeds, domain)
+    sizes = [{key: LARGER * number for key, number in (objects or own_counts(p)).items()} for p in seeds]
+    larger = [grow(problem, domain, size) if size else problem for problem, size in zip(seeds, sizes, strict=True)]
+    plausible = [problem for problem in larger if is_plausible(problem, domain, single)] or larger
+    found = []
+    for number in range(count):
+        rng, grown = random.Random(f"{seed} {number}"), plausible[number % len(plausible)]
+        nature, steps = Nature(domain, grown.all_objects(domain), rng), STEPS_PER_OBJECT * len(grown.objects)
+        start = _random_walk(domain, nature, grown.state, steps, rng)
+        objects_then = {name: kind for name, kind in nature.objects.items() if name not in domain.constants}
+        end = _random_walk(domain, nature, start, steps, rng)
+        known = objects_then.keys() | domain.constants.keys()
+        possible = sorted(a for a in end - start if a.predicate in predicates and known >= set(a.terms))
+        goal = frozenset(fact for fact in possible if rng.random() < 0.8) or frozenset(possible[:1])
+        if goal:
+            found.append(replace(grown, name=f"random-{number}", objects=objects_then, state=start, goal=goal))
+    return found
+
+
+def _random_walk(domain: Domain, nature: Nature, state: Facts, steps: int, rng: random.Random) -> Facts:
+    """Return the state after up to so many actions, each the first found of schemas, facts and objects at random."""
+
+    def shuffled(items: Iterable[Item]) -> list[Item]:
+        found = sorted(items)
+        rng.shuffle(found)
+        return found
+
+    def applicable_action() -> tuple[Schema, GroundAction] | None:
+        facts = {name: shuffled(found) for name, found in groupby(sorted(state), key=lambda fact: fact.predicate)}
+        for schema in (domain.schemas[name] for name in shuffled(domain.schemas)):
+            needed = [(a, facts.get(a.predicate, ())) for a in sorted(schema.precondition) if a.predicate != EQUALITY]
+            bound, types = {term for atom, _ in needed for term in atom.terms}, nature.objects
+            free = [
+                (
+                    Atom("", (p.name,)),
+                    [Atom("", (o,)) for o in shuffled(o for o in types if is_subtype(types[o], p.type))],
+                )
+                for p in schema.parameters
+                if p.name not in bound
+            ]
+            fitting = (
+                tuple(binding[p.name] for p in schema.parameters)
+                for binding in _joined(needed, free, {})
+                if all(is_subtype(types[binding[p.name]], p.type) for p in schema.parameters)
+            )
+            for action in (ground(schema, arguments) for arguments in islice(fitting, MOST_DRAWN)):
+                if action is not None and applicable(state, action):
+                    return schema, action
+        return None
+
+    is_subtype = domain.is_subtype
+    for _ in range(rng.randrange(steps // 2, steps + 1)):
+        if found := applicable_action():
+            move = nature.move(found[0])
+            state = progress(state, bind_outcome(found[1].outcomes[move.outcome], move.binding))
+    return state
+
+
+Conditions = Sequence[tuple[Atom, Sequence[Atom]]]  # atoms and the facts that each may be
+
+
+def _joined(conditions: Conditions, then: Conditions, binding: Binding) -> Iterator[Binding]:
+    """Yield the bindings that make each condition one of its facts: first the one that the fewest facts still fit."""
+    if not conditions:
+        if then:
+            yield from _joined(then[:1], then[1:], binding)
+        else:
+            yield binding
+        return
+    fitting = [
+        [found for fact in facts if (found := unify(substitute(atom, binding), fact)) is not None]
+        for atom, facts in conditions
+    ]
+    first = min(range(len(fitting)), key=lambda index: len(fitting[index]))
+    for found in fitting[first]:
+        yield from _joined([*conditions[:first], *conditions[first + 1 :]], then, binding | found)
+
+
+# What no policy can mend
+
+
+def static_predicates(problems: Sequence[Problem], domain: Domain) -> tuple[str, ...]:
+    """Return the predicates that the problems' states have facts of and that no action changes."""
+    changing = {atom.predicate for _, outcome in _effects(domain) for atom in outcome.add | outcome.delete}
+    return tuple(sorted({atom.predicate for problem in problems for atom in problem.state} - changing))
+
+
+def dead_ends(spaces: Iterable[tuple[StateGraph, Iterable[Facts]]], domain: Domain) -> Iterator[str]:
+    """Say in how many states, that actions lead to from better ones, no policy surely reaches the goal, if in any."""
+    found = []
+    for graph, goal in ((graph, goal) for graph, goals in spaces for goal in goals):
+        able = graph.attainable(goal)
+        after = {state for before in able for _, results in graph.moves(before) for _, state in results}
+        found += [(graph, goal, state) for state in sorted(after - able)]
+    if found:
+        graph, goal, state = found[0]
+        lost = ", ".join(irreversible_facts(domain))
+        missing = f"; the domain has no action that gives back {lost}" if lost else ""
+        yield f"no way out: actions lead to {len(found)} states from which no policy surely reaches the goal{missing}"
+        yield f"  for example {listed(goal)} from {listed(graph.facts(state))}"
+
+
+def irreversible_facts(domain: Domain) -> list[str]:
+    """Return the facts, as text, that an action needs, an action takes away, and no action gives back."""
+    needed = {atom.predicate for schema in domain.schemas.values() for atom in schema.precondition}
+    found: dict[str, None] = {}
+    for schema, outcome in _effects(domain):
+        types = _types(schema, outcome, domain)
+        for atom in sorted(outcome.delete - outcome.add):
+            if atom.predicate in needed and not _is_given_back(atom, types, domain):
+                kinds = [f"{term} - {types[term]}" if term not in domain.constants else term for term in atom.terms]
+                found[f"{atom.predicate}({', '.join(kinds)}), which {schema.name} takes away"] = None
+    return list(found)
+
+
+def _effects(domain: Domain) -> list[tuple[Schema, Outcome]]:
+    return [(schema, outcome) for schema in domain.schemas.values() for outcome in schema.outcomes]
+
+
+def _types(schema: Schema, outcome: Outcome, domain: Domain) -> dict[str, str]:
+    return {p.name: p.type for p in (*schema.parameters, *outcome.chosen)} | dict(domain.constants)
+
+
+def _is_given_back(atom: Atom, types: Mapping[str, str], domain: Domain) -> bool:
+    """Return whether some outcome may add the atom, by its predicate and the types of its terms."""
+    for schema, outcome in _effects(domain):
+        given = _types(schema, outcome, domain)
+        for added in (added for added in outcome.add - outcome.delete if added.predicate == atom.predicate):
+            pairs = [(types[a], given[b]) for a, b in zip(atom.terms, added.terms, strict=True)]
+            if all(domain.is_subtype(one, other) or domain.is_subtype(other, one) for one, other in pairs):
+                return True
+    return False

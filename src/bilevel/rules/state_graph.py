@@ -1,0 +1,326 @@
+"""The states of a problem as a graph: what actions and nature do in them, what a rule policy does, and where it fails.
+
+New objects never end in some domains, yet only a few of them matter at a time. An object that nature made is dropped
+from a state once it can no longer matter: by the facts about it no action can have it as an argument, so that these
+facts stay for ever, no rule can bind it, and nature cannot choose it. The made objects that remain are renamed in one
+canonical way. So states that differ only in what has been put away for good, or in names that nature gave, are one.
+
+What a rule needs of a goal is worked out once for each state, whatever the goal is; so a policy can be followed for
+thousands of goals. It fails in a state for some goal facts if these could surely be achieved from there and the
+policy may be trapped: it stops, or goes round in circles, with only a part of them achieved.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence, Set
+from functools import cache
+from itertools import chain, groupby, permutations, product
+from typing import NamedTuple, TypeVar
+
+from bilevel.rules.instances import Instances
+from bilevel.rules.matching import Match, unify
+from bilevel.rules.rule import Rule
+from bilevel.symbolic.domain import (
+    ROOT_TYPE,
+    Action,
+    Atom,
+    Domain,
+    Facts,
+    Outcome,
+    Parameter,
+    Problem,
+    Schema,
+)
+from bilevel.symbolic.exploration import Choice, PolicyGraph, explore_policy, traps
+from bilevel.symbolic.semantics import (
+    GroundAction,
+    applicable,
+    bind_outcome,
+    ground,
+    natures_choices,
+    new_object,
+    progress,
+    substitute,
+    substitute_all,
+)
+
+MOST_RENAMED = 5  # made objects whose every renaming is tried; with more, some equal states stay apart
+
+
+class Situation(NamedTuple):
+    """A state and the objects, with their types, that nature has made and that still matter."""
+
+    facts: Facts
+    made: tuple[tuple[str, str], ...] = ()
+
+
+class Result(NamedTuple):
+    """What nature made of an action: the outcome with its choices filled in, and the number of the state after it."""
+
+    outcome: Outcome
+    state: int
+
+
+class Instance(NamedTuple):
+    """A rule for some objects in a state: it applies for every goal that has all the facts of `needed`."""
+
+    rule: Rule
+    action: Action
+    needed: Facts
+    served: Atom | None  # the goal fact that it works towards
+
+
+Node = tuple[int, Atom | None]  # a state, and the goal fact that the policy is committed to, if it is to any
+PolicyRuns = PolicyGraph[Node, Instance]
+
+
+class StateGraph:
+    """The states of a problem that were met, by their numbers; its initial state has the number 0.
+
+    Results of actions and instances of rules are worked out when first asked for. `rules` are those that are followed
+    at first, and that can bind objects which nature has made.
+    """
+
+    def __init__(self, domain: Domain, problem: Problem, rules: Sequence[Rule] = ()) -> None:
+        self.domain, self.objects = domain, problem.all_objects(domain)
+        self.goal_facts = problem.goal  # what goals may be made of
+        self.looked_at = 0  # states with goals, and instances of rules, as often as they were looked at
+        self.situations: list[Situation] = []
+        self._numbers: dict[Situation, int] = {}
+        self.rules = rules
+        self._instances_of: dict[Rule, tuple[Instances, dict[int, list[Instance]]]] = {}
+        self._simplified = cache(self._simplify)
+        self._ground_actions = cache(lambda made: [*groundings(domain.schemas.values(), domain, self._objects(made))])
+        self.results = cache(self._results)
+        self.moves = cache(self._find_moves)
+        self.attainable = cache(self._find_attainable)
+        self.distances = cache(self._find_distances)
+        self.set_rules(rules)
+        self.number(Situation(problem.state))
+
+    def __len__(self) -> int:
+        return len(self.situations)
+
+    def number(self, situation: Situation) -> int:
+        """Return the number of a situation, a new one where it is new."""
+        simple = self._simplified(situation)
+        if simple not in self._numbers:
+            self._numbers[simple] = len(self.situations)
+            self.situations.append(simple)
+        return self._numbers[simple]
+
+    def knows(self, facts: Facts) -> bool:
+        """Return whether a state with these facts, and no object made by nature, has a number."""
+        return Situation(facts) in self._numbers
+
+    def facts(self, state: int) -> Facts:
+        """Return the facts of the state with this number."""
+        return self.situations[state].facts
+
+    def _objects(self, made: Iterable[tuple[str, str]]) -> dict[str, str]:
+        return {**self.objects, **dict(made)}
+
+    # What actions do
+
+    def _results(self, state: int, action: Action) -> tuple[Result, ...]:
+        """Return every state that the action may lead to, none where it is not applicable."""
+        facts, made = self.situations[state]
+        objects, schema = self._objects(made), self.domain.schemas[action.name]
+        for name, parameter in zip(action.arguments, schema.parameters, strict=True):
+            if not self.domain.is_subtype(objects.get(name, ROOT_TYPE), parameter.type):
+                return ()
+        grounded = ground(schema, action.arguments)
+        if grounded is None or not applicable(facts, grounded):
+            return ()
+        results = []
+        for outcome in grounded.outcomes:
+            for choice in natures_choices(outcome, self.domain, objects):
+                kinds = {p.name: p.type for p in outcome.chosen}
+                new = tuple((name, kinds[v]) for v, name in choice.items() if name not in objects)
+                bound = bind_outcome(outcome, choice)
+                results.append(Result(bound, self.number(Situation(progress(facts, bound), made + new))))
+        return tuple(results)
+
+    def _find_moves(self, state: int) -> list[tuple[Action, tuple[Result, ...]]]:
+        """Return the applicable actions, in the order of their schemas and objects, with their results."""
+        facts, made = self.situations[state]
+        actions = [ground.action for ground in self._ground_actions(made) if applicable(facts, ground)]
+        return [(action, self.results(state, action)) for action in actions]
+
+    def explore(self, max_states: int) -> bool:
+        """Number every state that any actions lead to from those known; return whether it was done within the bound."""
+        state = 0
+        while state < len(self) <= max_states:
+            self.moves(state)
+            state += 1
+        return len(self) <= max_states
+
+    def facts_of(self, predicates: Set[str]) -> Facts:
+        """Return the facts of these predicates, about the problem's own objects, that some state has."""
+        found = {atom for facts, _ in self.situations for atom in facts if atom.predicate in predicates}
+        return frozenset(atom for atom in found if self.objects.keys() >= set(atom.terms))
+
+    def _find_attainable(self, wanted: Facts) -> frozenset[int]:
+        """Return the states from which some policy surely reaches one with all of `wanted`, nature being fair.
+
+        That is the largest set in which each state has a path to such a state by actions that cannot leave the set.
+        All states must have been explored.
+        """
+        inside = frozenset(range(len(self)))
+        while (shrunk := frozenset(self._find_distances(wanted, inside))) != inside:
+            inside = shrunk
+        return inside
+
+    def _find_distances(self, wanted: Facts, inside: frozenset[int]) -> dict[int, int]:
+        """Return how far, with luck, states are from one with all of `wanted`, by actions that surely stay inside."""
+        before: dict[int, list[int]] = {}
+        for state in sorted(inside):
+            for _, results in self.moves(state):
+                if all(after in inside for _, after in results):
+                    for _, after in results:
+                        before.setdefault(after, []).append(state)
+        return steps_to((state for state in sorted(inside) if wanted <= self.facts(state)), before)
+
+    # What the rules do
+
+    def set_rules(self, rules: Sequence[Rule]) -> None:
+        """Follow these rules from now on; what is known of rules that stay is kept."""
+        self._rules = [
+            self._instances_of.setdefault(rule, (Instances([rule], self.domain), {}))
+            for rule in sorted(rules, key=lambda rule: rule.priority)  # stable: ties keep the given order
+        ]
+        self._in_order: dict[int, list[Instance]] = {}
+
+    def instances(self, state: int) -> list[Instance]:
+        """Return the instances of all rules in a state, for whatever goal, in the order in which they fire."""
+        if state not in self._in_order:
+            facts, made = self.situations[state]
+            for rule, known in self._rules:
+                if state not in known:
+                    matches = rule.in_order(facts, self.goal_facts, self._objects(made))
+                    known[state] = [Instance(m.rule, m.action, m.served, _first_served(m)) for m in matches]
+                    self.looked_at += 1 + len(known[state])
+            self._in_order[state] = [instance for _, known in self._rules for instance in known[state]]
+        return self._in_order[state]
+
+    def follow(
+        self,
+        goal: Facts,
+        starts: Iterable[int],
+        *,
+        commit: bool = False,
+        every_tie: bool = True,
+        max_states: int = sys.maxsize,
+        first_stop: bool = False,
+        representative: Callable[[int], int] = lambda state: state,
+    ) -> PolicyRuns:
+        """Return what the policy does from the starts on, and however ties between names are decided, or by name.
+
+        With `commit`, it serves the goal fact that it has begun with until that holds or no rule serves it. Names that
+        nature gives are arbitrary: no tie between them is decided. `representative` names the state to be explored in
+        the place of one that is the same up to names.
+        """
+
+        def choices_in(node: Node) -> list[Choice[Node, Instance]] | None:
+            state, committed = node
+            if goal <= self.facts(state):
+                return None
+            ready = [instance for instance in self.instances(state) if instance.needed <= goal]
+            if committed is not None:
+                ready = [instance for instance in ready if instance.served == committed] or ready
+            tied = [instance for instance in ready if instance.rule is ready[0].rule]
+            if not every_tie and len(self.situations[state].made) < 2:
+                tied = tied[:1]
+            first = {(i.action, i.served if commit else None): i for i in reversed(tied)}
+            return [Choice(i, outcomes(state, action, aim)) for (action, aim), i in reversed(first.items())]
+
+        def outcomes(state: int, action: Action, aim: Atom | None) -> tuple[Node, ...]:
+            states = dict.fromkeys(representative(result.state) for result in self.results(state, action))
+            return tuple((after, None if aim in self.facts(after) else aim) for after in states)
+
+        nodes: Iterable[Node] = ((representative(state), None) for state in starts)
+        return explore_policy(nodes, choices_in, max_states, first_stop)
+
+    def trapped(self, runs: PolicyRuns, goal: Facts, wanted: Facts) -> frozenset[Node]:
+        """Return where complete runs for a goal may for ever have only a part of `wanted`, which are some of its facts.
+
+        That the policy is trapped is its fault where all of them were attainable before.
+        """
+        return traps(runs, {node for node in runs.choices if not goal & self.facts(node[0]) < wanted})
+
+    # Objects that nature makes
+
+    def _simplify(self, situation: Situation) -> Situation:
+        """Return the situation without objects that no longer matter, and with canonical names for the others."""
+        if not situation.made:
+            return situation
+        alive = tuple(made for made in situation.made if self._matters(*made, situation.facts))
+        dead = {name for name, _ in situation.made if name not in dict(alive)}
+        return self._renamed(Situation(frozenset(a for a in situation.facts if dead.isdisjoint(a.terms)), alive))
+
+    def _renamed(self, situation: Situation) -> Situation:
+        """Return the made objects named by type and number, such that the sorted facts come first among all namings."""
+        made = sorted(situation.made, key=lambda named: (named[1], len(named[0]), named[0]))
+        fresh: dict[str, str] = {}
+        for _, kind in made:
+            fresh[new_object(Parameter("?new", kind), {**self.objects, **fresh})] = kind
+        groups = [[name for name, _ in group] for _, group in groupby(made, key=lambda named: named[1])]
+        orders = product(*map(permutations, groups)) if len(made) <= MOST_RENAMED else [groups]
+        namings = [dict(zip(chain(*order), fresh, strict=True)) for order in orders]
+        facts = min((substitute_all(situation.facts, naming) for naming in namings), key=sorted)
+        return Situation(facts, tuple(fresh.items()))
+
+    def _matters(self, name: str, kind: str, facts: Facts) -> bool:
+        """Return whether an action or a rule may bind an object, as far as facts about it say, or nature choose it."""
+        is_subtype, about = self.domain.is_subtype, [fact for fact in facts if name in fact.terms]
+
+        def may_be(variable: Parameter, conditions: Iterable[Atom]) -> bool:
+            asked = [substitute(atom, {variable.name: name}) for atom in conditions if variable.name in atom.terms]
+            return is_subtype(kind, variable.type) and all(
+                atom.predicate not in self.domain.predicates or any(unify(atom, fact) is not None for fact in about)
+                for atom in asked  # what is said by equality or a closure is not looked at
+            )
+
+        schemas = self.domain.schemas.values()
+        chosen = [(p, outcome) for schema in schemas for outcome in schema.outcomes for p in outcome.chosen]
+        return (
+            any(p.name not in outcome.new and is_subtype(kind, p.type) for p, outcome in chosen)
+            or any(may_be(p, schema.precondition) for schema in schemas for p in schema.parameters)
+            or any(
+                may_be(variable, rule.state_condition)
+                for rule in self.rules
+                for variable in rule.variables
+                if not any(variable.name in atom.terms for atom in rule.goal_condition)  # it is in no goal
+            )
+        )
+
+
+def _first_served(match: Match) -> Atom | None:
+    condition = match.rule.goal_condition
+    return substitute(min(condition), match.binding) if condition else None
+
+
+Place = TypeVar("Place", bound=Hashable)
+
+
+def steps_to(targets: Iterable[Place], before: Mapping[Place, Collection[Place]]) -> dict[Place, int]:
+    """Return for each place from which a target can be reached in how many steps; `before` says what leads to each."""
+    found = dict.fromkeys(targets, 0)
+    queue = list(found)
+    for after in queue:  # which grows meanwhile
+        for place in before.get(after, ()):
+            if place not in found:
+                found[place] = found[after] + 1
+                queue.append(place)
+    return found
+
+
+def groundings(schemas: Iterable[Schema], domain: Domain, objects: Mapping[str, str]) -> Iterator[GroundAction]:
+    """Yield every type-correct ground action over the objects."""
+    for schema in schemas:
+        candidates = [[o for o, kind in objects.items() if domain.is_subtype(kind, p.type)] for p in schema.parameters]
+        for arguments in product(*candidates):
+            grounded = ground(schema, arguments)
+            if grounded is not None:
+                yield grounded

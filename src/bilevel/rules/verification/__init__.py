@@ -1,1 +1,0 @@
-"""Whether a policy always solves a problem, or all problems of a family."""
