@@ -20,8 +20,8 @@ from bilevel.policies.policy import Policy, expert_policy
 from bilevel.policies.rollout import Transition, rollout
 from bilevel.rules.learning import learn_rules
 from bilevel.rules.nearest_action import how_it_differs
+from bilevel.rules.state_graph import groundings
 from bilevel.rules.traces import Trace, traces_from_states
-from bilevel.rules.verification.state_space import groundings
 from bilevel.symbolic.domain import Action, BadInput, Domain
 from bilevel.symbolic.semantics import applicable
 from bilevel.tasks.checking import (
