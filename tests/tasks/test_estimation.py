@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace as changed
 
-from bilevel.tasks.estimation import AgentMotion, Carrying, Estimation, Estimator, Motion
-from bilevel.tasks.estimation_fitting import fit_estimation
+from bilevel.tasks.estimation import AgentMotion, Carrying, Estimation, Estimator, Motion, fit_estimation
 from bilevel.tasks.perception import Perception, Sensor
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.spec import LabelOnly, Position, Scalar, Spec
@@ -33,8 +32,8 @@ ESTIMATION = Estimation(
     floor=0.0003,
     jump=0.03,
     types={
-        "cube": Motion(known={"z": 0.02}, bounds={"turned": (0.0, 0.5)}, carrying=CARRYING),
-        "spot": Motion(known={"z": 0.0}),
+        "cube": Motion(bounds={"turned": (0.0, 0.5)}, carrying=CARRYING),
+        "spot": Motion(),
     },
 )
 CUBES = {"cube0": (0.3, 0.1), "cube1": (-0.3, 0.2), "cube2": (0.0, -0.3)}
@@ -151,15 +150,6 @@ def test_new_objects_join_those_of_their_type() -> None:
     assert estimator.update(scene()) == scene()
 
 
-@pytest.mark.parametrize("noise", [0.0, 0.005])
-def test_a_bias_shows_in_coordinates_that_are_known_and_is_taken_off(noise: float) -> None:
-    estimator = Estimator(SPEC, ESTIMATION)
-    scenes = [biased for _, biased in seen([scene()] * 150, noise=noise, bias=0.02)]
-    estimates = [estimator.update(biased) for biased in scenes]
-    assert abs(np.mean([biased["cube0"].z for biased in scenes]) - 0.02) > 0.003
-    assert abs(estimates[-1]["cube0"].z - 0.02) < 0.0015
-
-
 def test_the_agent_is_predicted_if_scenes_are_late() -> None:
     motion = AgentMotion(("x", "y", "z"), ((0.0,) * 3,) * 3, ((0.01, 0, 0), (0, 0.01, 0), (0, 0, 0.01)), 0.0001)
     for delay, waits in ((0, 0), (4, 0), (0, 5), (4, 5)):
@@ -221,7 +211,6 @@ def test_coordinates_and_numbers_that_belong_to_the_way_of_an_object_are_found()
     assert motion.carrying is not None
     assert motion.carrying.coupled["pulled"][0] == pytest.approx(1.0)
     assert motion.bounds["pulled"] == pytest.approx((0, 0.4))
-    assert motion.known == {"y": 0.5}
 
 
 def test_nothing_is_learned_from_nothing() -> None:

@@ -79,7 +79,7 @@ from bilevel.rules.learning import PRINTED, SINGLE_GOAL, learn_rules
 from bilevel.rules.rule import Rule
 from bilevel.rules.traces import Abstraction
 from bilevel.symbolic.domain import BadInput, Domain, Facts, Problem
-from bilevel.tasks import estimation_fitting
+from bilevel.tasks import estimation
 from bilevel.tasks.controls import BoxControls
 from bilevel.tasks.estimation import Estimation
 from bilevel.tasks.registry import registered_task
@@ -529,7 +529,7 @@ def fit_estimation(demonstrations: Demonstrations) -> Estimation:
             shown = demonstrations[number]
             yield shown.scenes(spec), shown.executed.reshape(shown.steps, -1) if are_numbers else None
 
-    return estimation_fitting.fit_estimation(spec, episodes())
+    return estimation.fit_estimation(spec, episodes())
 
 
 # Rivals: a network that does all

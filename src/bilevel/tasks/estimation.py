@@ -4,17 +4,18 @@
     scene = estimator.update(seen)
 
 Objects rest unless the agent is near them or carries them along. So what is seen of them can be averaged over many
-steps, and what is hidden can be remembered. How good the sensors are is found out as they are used, their noise from
-things at rest, their bias from coordinates that are known: while they are as good as in the demonstrations, everything
-that is seen is taken as it is. A scene that is some steps old is brought up to date by the controls given since.
+steps, and what is hidden can be remembered. How noisy the sensors are is found out as they are used, from things at
+rest: while they are as good as in the demonstrations, everything that is seen is taken as it is. A scene that is some
+steps old is brought up to date by the controls given since. How things move is fitted to demonstrations.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections import deque
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from itertools import groupby, pairwise
 from typing import Annotated, Any
 
 import msgspec
@@ -22,9 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bilevel.symbolic.domain import BadInput
-from bilevel.tasks.perception import REMEMBERED, Coordinates
+from bilevel.tasks.perception import Coordinates
 from bilevel.tasks.scene import Array, Roster, Scene
-from bilevel.tasks.spec import Spec
+from bilevel.tasks.spec import Scalar, Spec
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -33,7 +34,6 @@ Number = Annotated[float, msgspec.Meta(ge=-1e9, le=1e9)]  # one whose square can
 NORMAL = 0.6745 * 2**0.5  # the median difference of two numbers that are drawn with a standard deviation of 1
 _AVERAGED = 200  # measurements of the sensors over which means are taken
 _SOON, _SELDOM = 50, 5  # they are taken at each of the first steps, then at every fifth
-_ENOUGH = 3  # coordinates that are known along an axis, or one that is not what it was would be taken for a bias
 _NEAR, _LOOSE, _SLIP = 4.0, 0.1, 0.02  # near the agent; how far things move there in a step, or held: parts of a jump
 _OUTLIER = 5.0  # standard deviations; what is seen further off is not believed before it lasts
 _LASTING = 4  # steps
@@ -53,7 +53,6 @@ class Carrying(msgspec.Struct, frozen=True):
 class Motion(msgspec.Struct, frozen=True):
     """How objects of one type move."""
 
-    known: dict[str, Number] = {}  # coordinates that are the same wherever one rests
     bounds: dict[str, tuple[Number, Number]] = {}  # of the numbers that are coupled
     carrying: Carrying | None = None
     gone: Number | None = None  # the nearest to the agent that one was when it vanished; `None` if none does
@@ -80,36 +79,6 @@ class Estimation(msgspec.Struct, frozen=True):
     def digest(self) -> str:
         """Equal for estimations that estimate alike."""
         return hashlib.sha256(msgspec.json.encode(self)).hexdigest()
-
-
-class _Parameters:
-    """The parameters of all objects of a roster."""
-
-    def __init__(self, spec: Spec, estimation: Estimation, coordinates: Coordinates, roster: Roster) -> None:
-        motions = [estimation.types.get(kind, Motion()) for kind in roster.objects.values()]
-        self.has = coordinates.has(roster)  # (objects, coordinates)
-        self.vanishes = np.array([motion.gone is not None for motion in motions], bool) & self.has.any(axis=1)
-        self.landmarks: list[tuple[int, NDArray[np.intp], NDArray[np.intp], Floats]] = []  # for an axis, what is known
-        known = [
-            (row, coordinates.columns[index], motions[row].known[coordinates.names[index]], coordinates.axis[index])
-            for row, index in zip(*np.nonzero(self.has), strict=True)
-            if coordinates.names[index] in motions[row].known
-        ]
-        for axis in range(len(coordinates.agent_names)):
-            found = [part[:3] for part in known if part[3] == axis]
-            if len(found) >= _ENOUGH:
-                rows, columns, values = map(np.array, zip(*found, strict=True))
-                self.landmarks.append((axis, rows, columns, values))
-        self.carriable = [  # rows, how they are carried, and columns: of the agent's features, of the coupled numbers
-            (
-                roster.rows(kind),
-                carrying,
-                [(spec.agent_column[name], *bounds) for name, bounds in carrying.agent.items()],
-                [(spec.column[name], weights, motion.bounds[name]) for name, weights in carrying.coupled.items()],
-            )
-            for kind, motion in estimation.types.items()
-            if (carrying := motion.carrying) and roster.of_type(kind)
-        ]
 
 
 class _Lateness:
@@ -190,44 +159,41 @@ class Estimator:
 
     def _use(self, spec: Spec) -> None:
         self._spec, self._coordinates = spec, Coordinates(spec)
-        carryings = [motion.carrying for motion in self.estimation.types.values() if motion.carrying]
-        vectors = [part for each in carryings for part in (each.offset, *each.coupled.values())]
-        if any(len(vector) != len(self._coordinates.agent_points) for vector in vectors):
-            raise BadInput("the estimation does not fit the spec: the agent has another number of axes")
-        make = lru_cache(REMEMBERED)(lambda roster: _Parameters(spec, self.estimation, self._coordinates, roster))
-        self._parameters_of = make
-        try:
-            make(Roster({kind: kind for kind in spec.objects}))
-            self.reset()
-        except KeyError as error:
-            raise BadInput(f"the estimation does not fit the spec: {error}") from None
+        self._carryings = [
+            (kind, motion.carrying, motion.bounds)
+            for kind, motion in self.estimation.types.items()
+            if motion.carrying and kind in spec.objects
+        ]
+        axes = len(self._coordinates.agent_points)
+        for _, carrying, bounds in self._carryings:
+            has_features = {*carrying.agent} <= {*spec.agent} and {*carrying.coupled} <= {*bounds} & {*spec.columns}
+            if not has_features or any(len(part) != axes for part in (carrying.offset, *carrying.coupled.values())):
+                raise BadInput("the estimation does not fit the spec: it is of other features, or of other axes")
+        if self.estimation.agent and not {*self.estimation.agent.features} <= {*spec.agent}:
+            raise BadInput("the estimation does not fit the spec: the agent has other features")
+        self.reset()
 
     def reset(self) -> None:
         """Forget everything: an episode begins."""
         self._lateness = _Lateness(self.estimation.agent, self._spec) if self.estimation.agent else None
-        self._raw: Scene | None = None  # the last scene as it was given
-        self._values: Array | None = None  # of the agent, in the last scene
+        self._last: Scene | None = None  # as it was given
         self._noise = self._variance = 0.0  # of the sensors, a standard deviation; 0 if it does not matter
-        self._bias = np.zeros(len(self._coordinates.agent_names))  # along each of the agent's axes; 0 as well
-        self._off = np.zeros_like(self._bias)
-        self._was_hidden: Bools | None = None  # what was not seen in the scene before
-        self._steps = self._noise_steps = self._bias_steps = 0
+        self._steps = self._noise_steps = 0
+        self._hidden: Bools | None = None  # which objects are not seen now, if any are not
         self._flickers = False  # whether something has vanished and come back
-        self._is_whole = True  # whether all objects that are known are seen
 
     def update(self, scene: Scene) -> Scene:
         """Return the estimate at this step; the very scene where nothing is wrong with it."""
-        if scene is not self._raw:
+        if scene is not self._last:
             if scene.spec is not self._spec:  # a task may show more than the demonstrations did
                 self._use(scene.spec)
-            self._raw, scene = scene, self._without_bias(scene)
+            last, self._last = self._last, scene
             if self._lateness:
                 self._lateness.see(scene.values)
-            if self._values is None:
+            if last is None:
                 self._begin(scene)
             else:
-                self._go_on(scene, scene.values - self._values)
-            self._values = scene.values
+                self._go_on(scene, scene.values - last.values)
         return self._up_to_date()
 
     def act(self, control: object) -> None:
@@ -239,66 +205,44 @@ class Estimator:
         where = scene.features.take(self._coordinates.columns, axis=1).astype(float)
         counts, flags = np.zeros(len(where), np.int64), np.zeros(len(where), bool)
         self._known = _Known(where, scene.features.copy(), np.ones_like(where), counts, counts.copy(), flags)
-        self._roster, self._parameters = scene.roster, self._parameters_of(scene.roster)
-        self._estimate = scene
+        self._roster, self._estimate = scene.roster, scene
 
     def _go_on(self, scene: Scene, way: Array) -> None:
         columns = self._coordinates.columns
-        features, hidden = self._in_rows(scene)
-        known = self._known
+        features, was_hidden = self._in_rows(scene)
+        known, hidden = self._known, self._hidden
         where = features.take(columns, axis=1).astype(float)
-        self._measure_noise(where, hidden)
+        self._measure_noise(where, was_hidden)
         if known.carried.any():
             self._move_along(way)
         if hidden is not None:
             features[hidden], where[hidden] = known.features[hidden], known.where[hidden]
         known.features = features.copy()
         if self._noise:
-            self._smooth(where, hidden, scene.values)
+            self._smooth(where, scene.values)
         else:
             known.where, known.relative = where, np.ones_like(where)
         self._notice_carried(scene.values)
         self._estimate = scene
         if hidden is not None:
-            gone = self._parameters.vanishes & ~known.carried & (known.unseen > _MEMORY * self._flickers)
-            if gone.any():
-                pairs = zip(self._roster.objects.items(), gone.tolist(), strict=True)
-                self._keep(Roster({name: kind for (name, kind), is_gone in pairs if not is_gone}))
+            self._forget_what_has_gone()
         if self._noise or hidden is not None:
             estimate = self._known.features.copy()
             estimate[:, columns] = self._known.where
             self._estimate = Scene.from_arrays(self._spec, scene.values, estimate, self._roster)
 
-    # The sensors
-
-    def _without_bias(self, scene: Scene) -> Scene:
-        """Compare what is seen with what is known, and return it less what everything is off."""
-        found, parameters = self._coordinates, self._parameters_of(scene.roster)
-        if self._steps <= _SOON or self._steps % _SELDOM == 0:
-            self._bias_steps = min(self._bias_steps + 1, _AVERAGED)
-            for axis, rows, columns, values in parameters.landmarks:
-                off = self._off[axis]
-                off += (_median(scene.features[rows, columns] - values) - off) / self._bias_steps
-                doubt = self.estimation.floor + self._noise / (len(rows) * self._bias_steps) ** 0.5
-                self._off[axis], self._bias[axis] = off, off if 3 * doubt < abs(off) < self.estimation.jump else 0.0
-        if not self._bias.any():
-            return scene
-        features = scene.features.copy()
-        features[:, found.columns] -= self._bias[found.axis] * parameters.has
-        return Scene.from_arrays(scene.spec, scene.values, features, scene.roster)
-
-    def _measure_noise(self, where: Floats, hidden: Bools | None) -> None:
+    def _measure_noise(self, where: Floats, was_hidden: Bools | None) -> None:
         """Compare with the last step: most things are at rest, so their median coordinate shows nothing but noise."""
         self._steps += 1
         if self._steps > _SOON and self._steps % _SELDOM:
             return
         before = self._known.features.take(self._coordinates.columns, axis=1)
-        both = self._parameters.has
-        for missing in (self._was_hidden, hidden):
+        both = self._coordinates.has(self._roster)
+        for missing in (was_hidden, self._hidden):
             both = both if missing is None else both & ~missing[:, None]
         changes = np.abs(where - before)[both]
         if len(changes):
-            middle = _median(changes) / NORMAL
+            middle = float(_lower_median(changes)) / NORMAL
             self._noise_steps = min(self._noise_steps + 1, _AVERAGED)
             self._variance += (middle * middle - self._variance) / self._noise_steps
             noise = self._variance**0.5
@@ -311,16 +255,14 @@ class Estimator:
         if now is then:
             return self._estimate
         features, found = self._estimate.features.copy(), self._coordinates
-        way = (now - then)[found.agent_columns][found.axis]
-        features[:, found.columns] += way * (self._parameters.has & self._known.carried[:, None])
+        features[:, found.columns] += self._along((now - then)[found.agent_columns])
         return Scene.from_arrays(self._spec, now, features, self._estimate.roster)
 
     # Objects that come and go
 
     def _in_rows(self, scene: Scene) -> tuple[Array, Bools | None]:
-        """What is seen, with a row for each object that is known, and which of them are hidden, if any are."""
-        if scene.roster is self._roster and self._is_whole:
-            self._was_hidden = None
+        """What is seen, with a row for each object that is known, and which of them were hidden a step before."""
+        if scene.roster is self._roster and self._hidden is None:
             return scene.features, None
         if not scene.objects.keys() <= self._roster.row.keys():
             types = {**self._roster.objects, **scene.objects}
@@ -328,48 +270,61 @@ class Estimator:
             self._keep(Roster(dict(sorted(types.items(), key=lambda item: order.index(item[1])))))
         if len(scene.objects) == len(self._roster.objects) and scene.roster != self._roster:
             self._keep(scene.roster)  # the same objects in another order
-        self._is_whole, unseen = scene.roster == self._roster, self._known.unseen
-        rows = slice(None) if self._is_whole else [self._roster.row[name] for name in scene.objects]
-        self._was_hidden = unseen != 0
+        unseen, rows = self._known.unseen, [self._roster.row[name] for name in scene.objects]
+        was_hidden = unseen != 0
         self._flickers |= bool((unseen[rows] > 0).any())
         unseen += 1
         unseen[rows] = 0
-        if self._is_whole:
-            return scene.features, None
+        self._hidden = unseen > 0 if unseen.any() else None
         features = np.zeros((len(unseen), scene.features.shape[1]), np.float32)
         features[rows] = scene.features
-        return features, unseen > 0
+        return features, was_hidden
 
     def _keep(self, roster: Roster) -> None:
         """Go on with these objects; nothing is known of new ones."""
         self._known = self._known.of(np.array([self._roster.row.get(name, -1) for name in roster.names], np.intp))
-        self._roster, self._parameters = roster, self._parameters_of(roster)
+        self._roster = roster
+
+    def _forget_what_has_gone(self) -> None:
+        """Go on without objects that are not seen, of types of which some vanish, unless they may only flicker."""
+        known, types, placed = self._known, self.estimation.types, self._coordinates.is_placed(self._roster)
+        gone = placed & ~known.carried & (known.unseen > _MEMORY * self._flickers)
+        pairs = list(zip(self._roster.objects.items(), gone.tolist(), strict=True))
+        kept = {n: kind for (n, kind), is_gone in pairs if not (is_gone and types.get(kind, Motion()).gone is not None)}
+        if len(kept) < len(pairs):
+            self._keep(Roster(kept))
 
     # Motion
+
+    def _along(self, way: Array | Floats) -> Floats:
+        """(objects, coordinates): how far each object moves while the agent goes this way."""
+        is_moved = self._coordinates.has(self._roster) & self._known.carried[:, None]
+        return np.asarray(way[self._coordinates.axis] * is_moved, float)
 
     def _move_along(self, change: Array) -> None:
         """Move what is carried as the agent has moved."""
         found, known = self._coordinates, self._known
         way = change[found.agent_columns].astype(float)
-        known.where += way[found.axis] * (self._parameters.has & known.carried[:, None])
-        for rows, _, _, coupled in self._parameters.carriable:
-            for column, weights, bounds in coupled:
-                moved = known.features[rows, column] + np.dot(weights, way[found.point_axes])
-                held = known.carried[rows]
-                known.features[rows, column][held] = np.clip(moved, *bounds)[held]
+        known.where += self._along(way)
+        for kind, carrying, bounds in self._carryings:
+            rows = self._roster.rows(kind)
+            for name, weights in carrying.coupled.items():
+                numbers, held = known.features[rows, self._spec.column[name]], known.carried[rows]
+                moved = numbers + np.dot(weights, way[found.point_axes])
+                numbers[held] = np.clip(moved, *bounds[name])[held]
 
     def _notice_carried(self, values: Array) -> None:
         """Find out what the agent carries: what is where such objects are, while the agent is as it is then."""
-        found, known, numbers = self._coordinates, self._known, values.tolist()
+        found, known, column = self._coordinates, self._known, self._spec.agent_column
         known.carried = np.zeros(len(known.carried), bool)
-        for rows, carrying, agent, _ in self._parameters.carriable:
-            if all(low <= numbers[column] <= high for column, low, high in agent):
-                expected = values[found.agent_points] + np.array(carrying.offset)
+        for kind, carrying, _ in self._carryings:
+            if all(low <= values.item(column[name]) <= high for name, (low, high) in carrying.agent.items()):
+                rows, expected = self._roster.rows(kind), values[found.agent_points] + np.array(carrying.offset)
                 off = known.where[rows][:, found.point_indices] - expected
                 doubt = 2 * self._noise * np.sqrt(known.relative[rows].max(axis=1))
                 known.carried[rows] = np.linalg.norm(off, axis=1) < carrying.radius + doubt
 
-    def _smooth(self, seen: Floats, hidden: Bools | None, values: Array) -> None:
+    def _smooth(self, seen: Floats, values: Array) -> None:
         """Correct the estimates by what is seen, the less the surer they are: a Kalman filter for each coordinate.
 
         What is seen elsewhere for several steps has moved unexpectedly, and its estimate begins anew.
@@ -384,12 +339,147 @@ class Estimator:
         known.outside = np.where(outside.any(axis=1), known.outside + 1, 0)
         gain = np.where(outside, 0.0, 1.0 - 1.0 / (1.0 + relative))  # which is also what is left of the variance
         gain[known.outside >= _LASTING] = 1.0
-        if hidden is not None:
-            gain[hidden] = 0.0
+        if self._hidden is not None:
+            gain[self._hidden] = 0.0
         known.where, known.relative = known.where + gain * deviation, np.where(gain > 0, gain, relative)
 
 
-def _median(values: NDArray[Any]) -> float:
-    """The lower median, which is sooner found than NumPy's."""
-    half = (len(values) - 1) // 2
-    return float(np.partition(values, half)[half])
+def _lower_median(values: NDArray[Any]) -> NDArray[Any]:
+    """The lower median along the last axis, which is sooner found than NumPy's."""
+    half = (values.shape[-1] - 1) // 2
+    found: NDArray[Any] = np.partition(values, half)[..., half]
+    return found
+
+
+# What demonstrations show. All numbers are parts of the agent's fastest step, but for the shares and the steps
+
+_MOVING = 0.1  # what moves less is not moved by the agent
+_NEGLIGIBLE = 0.01  # what is less does not matter
+_JUMP = 1.5  # nothing that the agent moves is faster
+
+_ALONG = 0.2  # what is carried moves as the agent does, but for this part of a step
+_LONG = 5  # steps for which an object must move along to be carried
+_MARGIN = 0.25  # by which ranges that were seen are widened, as a part of them
+_COUPLED = 0.05  # the part of a number's changes that the way of its object may leave unexplained
+_AHEAD = 6  # steps over which a prediction of the agent is tried
+
+_Samples = Mapping[str, list[NDArray[Any]]]  # of the objects of one type, by names; arrays with a row for each step
+
+
+def fit_estimation(spec: Spec, demonstrations: Iterable[tuple[Sequence[Scene], Array | None]]) -> Estimation:
+    """Return what demonstrations show of how things move, for an `Estimator`.
+
+    Each has a scene for each timestep, and what was executed in between, (steps, numbers), or `None` where controls
+    are no numbers that can be added.
+    """
+    coordinates, samples = Coordinates(spec), defaultdict[str, _Samples](lambda: defaultdict(list))
+    fastest = noise = 0.0
+    moves: list[tuple[Floats, Floats]] = []
+    for scenes, controls in demonstrations:
+        agent = np.stack([scene.values for scene in scenes])[:, coordinates.agent_columns].astype(float)
+        step = float(np.linalg.norm(np.diff(agent, axis=0), axis=1).max(initial=0.0))
+        fastest = max(fastest, step)
+        if controls is not None and len(controls) > _AHEAD + 1:
+            moves.append((agent, controls.astype(float)))
+        for before, scene in pairwise(scenes):
+            distances = coordinates.distances(before)
+            for row, (name, kind) in enumerate(before.objects.items()):
+                if name not in scene and np.isfinite(distances[row]):
+                    samples[kind]["gone"].append(distances[[row]])
+        for roster, values, features in _stretches(scenes):
+            steps = np.abs(np.diff(features[:, :, coordinates.columns], axis=0))[:, coordinates.has(roster)]
+            if steps.shape[1]:  # what the median coordinate has moved is what the noise is, at least
+                noise = max(noise, float(_lower_median(steps).max()))
+            _note_motion(coordinates, roster, values, features, step, samples)
+    return Estimation(
+        floor=max(2 * noise / NORMAL, _NEGLIGIBLE * fastest),
+        jump=_JUMP * fastest,
+        types={kind: _motion(spec, kind, found) for kind, found in samples.items()},
+        agent=_agent_motion(coordinates.agent_names, moves) if moves else None,
+    )
+
+
+def _stretches(scenes: Sequence[Scene]) -> Iterator[tuple[Roster, Array, Array]]:
+    """Yield agent, (timesteps, features), and objects, (timesteps, objects, columns), while the same are seen."""
+    for _, same in groupby(scenes, key=lambda scene: scene.roster):
+        part = list(same)
+        if len(part) > 1 and part[0].roster.names:
+            yield part[0].roster, np.stack([s.values for s in part]), np.stack([s.features for s in part])
+
+
+def _note_motion(
+    coordinates: Coordinates,
+    roster: Roster,
+    values: Array,
+    features: Array,
+    fastest: float,
+    samples: Mapping[str, _Samples],
+) -> None:
+    """Note how each object moves while the agent carries it."""
+    points = coordinates.points
+    agent = values[:, coordinates.agent_points].astype(float)
+    way = np.diff(agent, axis=0)
+    speed = np.linalg.norm(way, axis=1)
+    for row, (kind, is_placed) in enumerate(zip(roster.objects.values(), coordinates.is_placed(roster), strict=True)):
+        found, seen = samples[kind], features[:, row].astype(float)
+        found["bounds"].append(np.stack([seen.min(axis=0), seen.max(axis=0)])[None])
+        if is_placed:
+            change, offset = np.diff(seen, axis=0), seen[:-1, points] - agent[:-1]
+            slip = np.linalg.norm(change[:, points] - way, axis=1)
+            start = 0
+            for is_along, same in groupby((speed > _MOVING * fastest) & (slip < _ALONG * speed)):
+                end = start + len(list(same))
+                if is_along and end - start >= _LONG:
+                    for name, part in (("offset", offset), ("agent", values), ("way", way), ("change", change)):
+                        found[name].append(part[start:end])
+                start = end
+
+
+def _motion(spec: Spec, kind: str, samples: _Samples) -> Motion:
+    found = {name: np.concatenate(parts) for name, parts in samples.items() if parts}
+    carrying = _carrying(spec, kind, found) if "offset" in found else None
+    low, high = found["bounds"][:, 0].min(axis=0).tolist(), found["bounds"][:, 1].max(axis=0).tolist()
+    columns = {name: spec.column[name] for name in carrying.coupled} if carrying else {}
+    bounds = {name: (low[column], high[column]) for name, column in columns.items()}
+    return Motion(bounds, carrying, gone=float(found["gone"].min()) if "gone" in found else None)
+
+
+def _carrying(spec: Spec, kind: str, found: Mapping[str, Floats]) -> Carrying:
+    """Return how the agent carries objects of the type."""
+    offsets, agent, way, change = (found[name] for name in ("offset", "agent", "way", "change"))
+    middle, bounds, coupled = offsets.mean(axis=0), {}, {}
+    for name, role in spec.agent_roles.items():
+        if isinstance(role, Scalar):
+            low, high = np.quantile(agent[:, spec.agent_column[name]], [0.01, 0.99]).tolist()
+            bounds[name] = low - _MARGIN * (high - low), high + _MARGIN * (high - low)
+    for name, role in spec.object_roles[kind].items():  # numbers that change with its way, and by how much
+        changes = change[:, spec.column[name]]
+        if isinstance(role, Scalar) and changes.any():
+            weights = np.linalg.lstsq(way, changes, rcond=0.05)[0]
+            if ((changes - way @ weights) ** 2).sum() < _COUPLED * (changes**2).sum():
+                coupled[name] = tuple(weights.tolist())
+    radius = 2 * float(np.linalg.norm(offsets - middle, axis=1).max())
+    return Carrying(tuple(middle.tolist()), radius, bounds, coupled)
+
+
+def _agent_motion(names: Sequence[str], episodes: Sequence[tuple[Floats, Floats]]) -> AgentMotion | None:
+    """Return the motion that explains the agent's way, (timesteps, axes), by its controls; `None` if none does.
+
+    One that does leaves less than half of the way over some steps.
+    """
+    steps = [np.diff(agent, axis=0) for agent, _ in episodes]
+    causes = [np.hstack([step[:-1], controls[1:]]) for step, (_, controls) in zip(steps, episodes, strict=True)]
+    weights = np.linalg.lstsq(np.concatenate(causes), np.concatenate([step[1:] for step in steps]), rcond=None)[0]
+    momentum, response = weights[: len(names)], weights[len(names) :]
+    error = change = 1e-12
+    for agent, controls in episodes:
+        start, end = np.arange(1, len(controls) - _AHEAD), np.arange(1 + _AHEAD, len(controls))
+        step, where = agent[start] - agent[start - 1], agent[start]
+        for ahead in range(_AHEAD):
+            step = step @ momentum + controls[start + ahead] @ response
+            where = where + step
+        error, change = error + ((where - agent[end]) ** 2).sum(), change + ((agent[start] - agent[end]) ** 2).sum()
+    if error > 0.25 * change:
+        return None
+    still = 0.01 * max(float(np.abs(step).max()) for step in steps)
+    return AgentMotion(tuple(names), tuple(map(tuple, momentum.tolist())), tuple(map(tuple, response.tolist())), still)
