@@ -18,7 +18,7 @@ from PIL import Image as PillowImage
 import bilevel
 from bilevel.cli.options import env_arguments
 from bilevel.methods.methods import find_policy
-from bilevel.policies.film import LINES_BELOW, Image, NameTags, captioned, take_picture
+from bilevel.policies.film import LINES_BELOW, Image, captioned, take_picture
 from bilevel.policies.narration import caption
 from bilevel.policies.policy import Policy
 from bilevel.policies.rollout import Transition, rollout
@@ -46,7 +46,7 @@ class Camera:
         """With `explain`, there is room below the picture for the reason of each action."""
         self._env, self._policy, self._every, self._width = env, policy, every, width
         self._begin, self._end = begin, end
-        self._tags = NameTags() if names else None
+        self._names = names
         self._explain = explain
         self._steps = 0
         self.pictures: list[PillowImage.Image] = []
@@ -57,7 +57,7 @@ class Camera:
         self._steps += 1
 
     def take(self, text: str) -> None:
-        picture: Image = np.asarray(take_picture(self._env, self._tags))
+        picture: Image = np.asarray(take_picture(self._env, self._names))
         height = round(picture.shape[0] * self._width / picture.shape[1])
         small = PillowImage.fromarray(picture).resize((self._width, height), PillowImage.Resampling.LANCZOS)
         picture = np.asarray(small)

@@ -22,11 +22,11 @@ from bilevel.files import require_writable, write_atomically
 from bilevel.policies.episode import Episode
 from bilevel.policies.narration import caption
 from bilevel.policies.rollout import Transition
-from bilevel.symbolic.domain import BadInput
 from bilevel.tasks.scene_env import SceneEnv
 
 Image = NDArray[np.uint8]  # (height, width, 3), the top row first
 Places = Mapping[str, tuple[float, float]]  # for each name, the parts of the width and the height, from the top left
+Tile = tuple[Image, str]  # a picture with what is being done
 
 USUAL_RATE = 30.0  # steps per second, for environments that do not say it
 MAX_RATE = 30.0  # pictures per second: about what an eye can see
@@ -37,7 +37,7 @@ BELOW = 0.85  # lines below a picture are so much lower
 LINES_BELOW = 4  # for an action and its sentence
 SMALLEST = 0.6  # a long line is written smaller, down to this part of the usual size, before it is cut
 DARK, INK = (24, 27, 33), (245, 246, 248)
-OPACITY = 0.8
+OPACITY = 204  # of 255
 
 
 class FrameRate(NamedTuple):
@@ -54,14 +54,14 @@ class FrameRate(NamedTuple):
 
 def frame_rate(env: SceneEnv, most: float = MAX_RATE) -> FrameRate:
     """Return the rate that the environment has by its own account, thinned to about so many pictures a second."""
-    rate = float((getattr(env.env, "metadata", None) or {}).get("render_fps") or USUAL_RATE)
+    rate = env.steps_per_second or USUAL_RATE
     return FrameRate(rate, max(1, round(rate / most)))
 
 
-def take_picture(env: SceneEnv, tags: NameTags | None = None) -> Image:
-    """Draw what is there, with the names of things where there are tags to write them on."""
+def take_picture(env: SceneEnv, names: bool = False) -> Image:
+    """Draw what is there, with the names of things over them if these are wanted."""
     picture: Image = env.render()
-    return tags.draw(picture, env.locate()) if tags else picture
+    return with_names(picture, env.locate()) if names else picture
 
 
 class Camera:
@@ -77,8 +77,7 @@ class Camera:
         rate: FrameRate | None = None,
     ) -> None:
         """With `names`, these are written over the things in all pictures; the rate is that of the video."""
-        self._env, self._video, self._sheet = env, video, sheet
-        self._tags = NameTags() if names else None
+        self._env, self._video, self._sheet, self._names = env, video, sheet, names
         self._rate = rate or frame_rate(env)
         self._last: object = None  # the action whose picture was taken last
         self.tiles: list[Tile] = []
@@ -89,21 +88,21 @@ class Camera:
             self._last = action
             self._take_tile(episode.steps, str(action))
         if self._video and episode.steps % self._rate.every == 0:
-            self._video.add(take_picture(self._env, self._tags), caption(episode), _lines_below(episode))
+            self._video.add(take_picture(self._env, self._names), caption(episode), _lines_below(episode))
 
     def end(self, episode: Episode) -> None:
         """Show for a second how it ended."""
         if self._sheet:
             self._take_tile(episode.steps, episode.outcome)
         if self._video:
-            picture = take_picture(self._env, self._tags)
+            picture = take_picture(self._env, self._names)
             for _ in range(round(self._video.fps)):
                 self._video.add(picture, episode.outcome, _lines_below(episode))
 
     def _take_tile(self, step: int, text: str) -> None:
         if len(self.tiles) >= MAX_TILES:
             del self.tiles[1::2]
-        self.tiles.append(Tile(take_picture(self._env, self._tags), f"step {step}: {text}"))
+        self.tiles.append((take_picture(self._env, self._names), f"step {step}: {text}"))
 
 
 def _lines_below(episode: Episode) -> int:
@@ -117,7 +116,7 @@ def _lines_below(episode: Episode) -> int:
 class Video(AbstractContextManager["Video"]):
     """An H.264 video being written. The whole of it is at its path once its context is left, and nothing of it before.
 
-    Pictures wider than `width` are made smaller; `encoder` holds options of libx264.
+    Pictures, all of one size, are made smaller where they are wider than `width`; `encoder` holds options of libx264.
     """
 
     def __init__(
@@ -135,24 +134,21 @@ class Video(AbstractContextManager["Video"]):
         self._stream: Any = None
 
     def add(self, picture: Image, caption: str = "", below: int = 0) -> None:
-        """Add the next picture, of the same size as the others, with a caption as `captioned` writes it."""
+        """Add the next picture, with a caption as `captioned` writes it."""
         if self._width is not None and picture.shape[1] > self._width:
             picture = _resized(picture, self._width)
         picture = captioned(picture, caption, below)
         height, width, _ = picture.shape
         picture = np.pad(picture, ((0, height % 2), (0, width % 2), (0, 0)), mode="edge")  # H.264 needs even sizes
-        height, width, _ = picture.shape
         if self._stream is None:
             rate = Fraction(self.fps).limit_denominator(1000)
             self._stream = self._container.add_stream("libx264", rate=rate, options=self._encoder)
-            self._stream.width, self._stream.height, self._stream.pix_fmt = width, height, "yuv420p"
-        if (self._stream.width, self._stream.height) != (width, height):
-            size = f"{self._stream.width} x {self._stream.height}"
-            raise BadInput(f"{self.path}: a video of {size} pixels cannot take a picture of {width} x {height}")
+            self._stream.height, self._stream.width, _ = picture.shape
+            self._stream.pix_fmt = "yuv420p"
         self._container.mux(self._stream.encode(self._av.VideoFrame.from_ndarray(np.ascontiguousarray(picture))))
 
     def __exit__(self, kind: object, error: object, at: object) -> None:
-        """Finish the video and put it at its path; after an error, what was there stays."""
+        """Finish the video and put it at its path; after an error, or without a picture, what was there stays."""
         is_whole = error is None and self._stream is not None
         with self._file:
             if is_whole:
@@ -160,8 +156,6 @@ class Video(AbstractContextManager["Video"]):
             self._container.close()
             if is_whole:
                 write_atomically(self.path, Path(self._file.name).read_bytes())
-        if error is None and not is_whole:
-            raise BadInput(f"{self.path}: a video needs at least one picture")
 
 
 def captioned(picture: Image, caption: str, below: int = 0) -> Image:
@@ -169,46 +163,36 @@ def captioned(picture: Image, caption: str, below: int = 0) -> Image:
 
     With `below`, the strip is below the picture, and has room for so many lines, whatever the caption is.
     """
-    height, width, _ = picture.shape
-    if below:
-        lines = caption.splitlines()[:below]
-        ink = _ink("\n".join([*lines, *[" "] * (below - len(lines))]), width, max(12, round(BELOW * LINE * height)))
-        strip = (1 - ink) * np.array(DARK, np.float32) + ink * np.array(INK, np.float32)
-        return np.concatenate([picture, strip.astype(np.uint8)])
-    if not caption:
-        return picture
-    ink = _ink(caption, width, max(12, round(LINE * height)))[-height:]
-    result: Image = picture.copy()
-    lowest = result[height - len(ink) :]
-    dimmed = (1 - OPACITY) * lowest + OPACITY * np.array(DARK, np.float32)
-    lowest[:] = (1 - ink) * dimmed + ink * np.array(INK, np.float32)
-    return result
-
-
-@lru_cache(maxsize=64)
-def _ink(caption: str, width: int, line_height: int) -> NDArray[np.float32]:
-    """Return (rows, width, 1): how much of each pixel the letters cover, 0 to 1."""
     from PIL import Image as PillowImage
     from PIL import ImageDraw
 
-    lines = caption.splitlines()
+    lines, (height, width, _) = caption.splitlines()[: below or None], picture.shape
+    if not (lines or below):
+        return picture
+    line_height = max(12, round(LINE * height * (BELOW if below else 1)))
     margin = line_height // 2
-    canvas = PillowImage.new("L", (width, line_height * len(lines) + margin))
-    draw = ImageDraw.Draw(canvas)
+    strip = line_height * (below or len(lines)) + margin
+    canvas = PillowImage.new("RGB", (width, height + strip if below else height), DARK)
+    canvas.paste(PillowImage.fromarray(picture))
+    top, pen = canvas.height - strip, ImageDraw.Draw(canvas, "RGBA")
+    if not below:
+        pen.rectangle((0, top, width, height), fill=(*DARK, OPACITY))
     for number, line in enumerate(lines):
         text, font = _fitted(line, width - 2 * margin, 0.62 * line_height)
-        draw.text((margin, margin // 2 + (number + 0.5) * line_height), text, fill=255, font=font, anchor="lm")
-    coverage: NDArray[np.float32] = np.asarray(canvas, np.float32)[:, :, None] / np.float32(255)
-    return coverage
+        pen.text((margin, top + margin // 2 + (number + 0.5) * line_height), text, fill=INK, font=font, anchor="lm")
+    return np.asarray(canvas, np.uint8)
+
+
+@lru_cache(maxsize=64)
+def _font(size: float) -> Any:
+    from PIL import ImageFont
+
+    return ImageFont.load_default(size)
 
 
 def _fitted(line: str, width: float, size: float) -> tuple[str, Any]:
     """Return the line and a font in which it is not wider; a line too long even for the smallest font loses its end."""
-    from PIL import ImageFont
-
-    font = ImageFont.load_default(size)
-    size *= min(1.0, max(SMALLEST, width / max(1.0, font.getlength(line))))
-    font = ImageFont.load_default(size)
+    font = _font(round(size * min(1.0, max(SMALLEST, width / max(1.0, _font(size).getlength(line)))), 1))
     while len(line) > 1 and font.getlength(line) > width:
         line = line[:-2] + "…"
     return line, font
@@ -230,13 +214,6 @@ TILE_WIDTH, GAP = 460, 16  # pixels
 HEADLINE = 60  # height
 
 
-class Tile(NamedTuple):
-    """A picture with what is being done."""
-
-    picture: Image
-    text: str
-
-
 def contact_sheet(headline: str, details: str, tiles: Sequence[Tile]) -> bytes:
     """Return a PNG with a headline, and below it a grid of some of the pictures, evenly spread, with their captions."""
     from PIL import Image as PillowImage
@@ -244,14 +221,14 @@ def contact_sheet(headline: str, details: str, tiles: Sequence[Tile]) -> bytes:
 
     if len(tiles) > TILES:
         tiles = [tiles[round(index * (len(tiles) - 1) / (TILES - 1))] for index in range(TILES)]
-    pictures = [captioned(_resized(tile.picture, TILE_WIDTH), tile.text, below=1) for tile in tiles]
+    pictures = [captioned(_resized(picture, TILE_WIDTH), text, below=1) for picture, text in tiles]
     height = max((len(picture) for picture in pictures), default=0) + GAP
     width = COLUMNS * (TILE_WIDTH + GAP) + GAP
     sheet = PillowImage.new("RGB", (width, 2 * HEADLINE + -(-len(pictures) // COLUMNS) * height), "white")
-    draw = ImageDraw.Draw(sheet)
+    pen = ImageDraw.Draw(sheet)
     for text, size, middle in ((headline, 34, 0.65 * HEADLINE), (details, 18, 1.4 * HEADLINE)):
         text, font = _fitted(text, width - 2 * GAP, size)
-        draw.text((GAP, middle), text, fill=DARK, font=font, anchor="lm")
+        pen.text((GAP, middle), text, fill=DARK, font=font, anchor="lm")
     for number, picture in enumerate(pictures):
         row, column = divmod(number, COLUMNS)
         sheet.paste(PillowImage.fromarray(picture), (GAP + column * (TILE_WIDTH + GAP), 2 * HEADLINE + row * height))
@@ -264,81 +241,53 @@ def contact_sheet(headline: str, details: str, tiles: Sequence[Tile]) -> bytes:
 
 LETTERS = 1 / 42  # height of letters, as a part of the picture's
 SMALLEST_LETTERS = 11.0  # pixels
-DIRECTIONS = ((0, -1), (0, 1), (1, 0), (-1, 0), (1, -1), (-1, -1), (1, 1), (-1, 1))  # the best first
-DISTANCES = (0.4, 1.6, 2.9)  # from a thing to its tag, in heights of a tag
+AROUND = ((0, -1), (0, 1), (1, 0), (-1, 0), (1, -1), (-1, -1), (1, 1), (-1, 1))  # a thing; the best place first
+DISTANCES = (0.4, 1.6, 2.9)  # from a thing to its name, in heights of a tag
+
+Box = tuple[float, float, float, float]  # left, top, right and bottom, in pixels
 
 
-class Box(NamedTuple):
-    """Where a tag is, in pixels."""
-
-    left: float
-    top: float
-    right: float
-    bottom: float
-
-    def overlap(self, other: Box) -> float:
-        """Return the area that two have in common, in pixels."""
-        across = min(self.right, other.right) - max(self.left, other.left)
-        down = min(self.bottom, other.bottom) - max(self.top, other.top)
-        return max(0.0, across) * max(0.0, down)
-
-
-class NameTags:
-    """Writes names into the pictures of one film. No tag covers another where there is room.
-
-    A tag stays on its side of a thing for as long as nothing is in its way there, lest it jump about in a film.
-    """
-
-    def __init__(self) -> None:
-        self.boxes: dict[str, Box] = {}  # in the last picture
-        self._sides: dict[str, int] = {}  # which of the possible boxes a tag had last
-
-    def draw(self, picture: Image, places: Places) -> Image:
-        """Return the picture with a tag for each place in it, arranged from the front to the back."""
-        from PIL import Image as PillowImage
-        from PIL import ImageDraw
-
-        height, width, _ = picture.shape
-        size, frame = max(SMALLEST_LETTERS, LETTERS * height), Box(0, 0, width, height)
-        inside = {name: place for name, place in places.items() if all(0 <= part < 1 for part in place)}
-        canvas = PillowImage.fromarray(picture)
-        pen = ImageDraw.Draw(canvas)
-        self.boxes = {}
-        for name in sorted(inside, key=lambda name: (-round(inside[name][1] * height / size), name)):
-            anchor = inside[name][0] * width, inside[name][1] * height
-            self.boxes[name] = box = self._free_box(name, anchor, size, frame)
-            nearest = min(max(anchor[0], box.left), box.right), min(max(anchor[1], box.top), box.bottom)
-            pen.line([anchor, nearest], fill=DARK, width=max(1, round(size / 10)))
-        for name, box in self.boxes.items():
-            tag = _tag(name, size)
-            canvas.paste(tag, (round(box.left), round(box.top)), tag)
-        return np.asarray(canvas, np.uint8)
-
-    def _free_box(self, name: str, anchor: tuple[float, float], size: float, frame: Box) -> Box:
-        """Return the first box around a thing that covers no other tag, nor the edge; the last side goes first."""
-        (x, y), (width, height) = anchor, _tag(name, size).size
-        boxes, costs = [], []
-        for distance, (right, down) in product(DISTANCES, DIRECTIONS):
-            left = x - width / 2 + right * (width / 2 + distance * height)
-            top = y - height / 2 + down * (height / 2 + distance * height)
-            box = Box(left, top, left + width, top + height)
-            boxes.append(box)
-            costs.append(round(sum(box.overlap(other) for other in self.boxes.values()) - box.overlap(frame)))
-        last = self._sides.get(name, 0)
-        side = self._sides[name] = min(range(len(boxes)), key=lambda side: (costs[side], side != last, side))
-        return boxes[side]
-
-
-@lru_cache(maxsize=256)
-def _tag(name: str, size: float) -> Any:
-    """Return a picture of a name on a dark ground."""
+def with_names(picture: Image, places: Places) -> Image:
+    """Return the picture with a tag for each thing in it, which covers no other tag where there is room."""
     from PIL import Image as PillowImage
-    from PIL import ImageDraw, ImageFont
+    from PIL import ImageDraw
 
-    font = ImageFont.load_default(size)
-    width, height = round(font.getlength(name) + 2 / 3 * size), round(1.45 * size)
-    tag = PillowImage.new("RGBA", (width, height), (0, 0, 0, 0))
-    pen = ImageDraw.Draw(tag)
-    pen.rounded_rectangle((0, 0, width - 1, height - 1), radius=size / 3, fill=(*DARK, 215))
-    pen.text((width / 2, height / 2), name, fill=INK, font=font, anchor="mm")
-    return tag
+    canvas = PillowImage.fromarray(picture)
+    pen = ImageDraw.Draw(canvas, "RGBA")
+    size = max(SMALLEST_LETTERS, LETTERS * canvas.height)
+    inside = {name: place for name, place in places.items() if all(0 <= part < 1 for part in place)}
+    boxes = free_boxes(
+        inside, canvas.width, canvas.height, {name: _font(size).getlength(name) for name in inside}, size
+    )
+    for name, (left, top, right, bottom) in boxes.items():
+        x, y = inside[name][0] * canvas.width, inside[name][1] * canvas.height
+        pen.line([x, y, min(max(x, left), right), min(max(y, top), bottom)], fill=DARK, width=max(1, round(size / 10)))
+    for name, (left, top, right, bottom) in boxes.items():
+        pen.rounded_rectangle((left, top, right, bottom), radius=size / 3, fill=(*DARK, 215))
+        pen.text(((left + right) / 2, (top + bottom) / 2), name, fill=INK, font=_font(size), anchor="mm")
+    return np.asarray(canvas, np.uint8)
+
+
+def free_boxes(places: Places, width: float, height: float, widths: Mapping[str, float], size: float) -> dict[str, Box]:
+    """Return where a tag stands for each thing, from the front to the back: beside it, in the picture, on no other."""
+    boxes: dict[str, Box] = {}
+
+    def cost(box: Box) -> float:
+        return round(sum(_overlap(box, other) for other in boxes.values()) - _overlap(box, (0, 0, width, height)))
+
+    tall = 1.45 * size
+    for name in sorted(places, key=lambda name: (-round(places[name][1] * height / size), name)):
+        x, y, wide = places[name][0] * width, places[name][1] * height, widths[name] + 2 / 3 * size
+        possible = []
+        for distance, (right, down) in product(DISTANCES, AROUND):
+            left = x - wide / 2 + right * (wide / 2 + distance * tall)
+            top = y - tall / 2 + down * (tall / 2 + distance * tall)
+            possible.append((left, top, left + wide, top + tall))
+        boxes[name] = min(possible, key=cost)
+    return boxes
+
+
+def _overlap(one: Box, other: Box) -> float:
+    """Return the area that two boxes have in common, in pixels."""
+    across, down = (min(one[end + 2], other[end + 2]) - max(one[end], other[end]) for end in (0, 1))
+    return max(0.0, across) * max(0.0, down)

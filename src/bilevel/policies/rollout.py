@@ -181,7 +181,7 @@ class Settling:
     @property
     def is_over(self) -> bool:
         """Whether nothing has moved for long, in an environment that says that it does nothing by itself."""
-        return self._steps >= LONG and not getattr(self._env.env.unwrapped, "is_restless", True)
+        return self._steps >= LONG and not self._env.is_restless
 
 
 def _close(one: Scene, other: Scene) -> bool:

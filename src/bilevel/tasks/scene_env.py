@@ -116,6 +116,17 @@ class SceneEnv:
     # Optional capabilities
 
     @property
+    def is_restless(self) -> bool:
+        """Whether something may happen in it by itself, unless the environment says that nothing does."""
+        return bool(getattr(self.env.unwrapped, "is_restless", True))
+
+    @property
+    def steps_per_second(self) -> float | None:
+        """How many steps a second has by the environment's own account, if it has one."""
+        rate = (getattr(self.env, "metadata", None) or {}).get("render_fps")
+        return float(rate) if rate else None
+
+    @property
     def can_save(self) -> bool:
         """Whether the simulator can be saved and restored."""
         return self.task.save is not None and self.task.restore is not None
