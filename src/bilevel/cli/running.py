@@ -61,7 +61,7 @@ def run(ctx: click.Context, /, task: str | None, replay: Path | None, number: in
     """
     from bilevel.files import require_writable
     from bilevel.methods.methods import find_policy, usual_policy
-    from bilevel.policies.film import NameTags, take_picture
+    from bilevel.policies.film import take_picture
     from bilevel.policies.narration import episode_json
     from bilevel.tasks.perception import read_perception
     from bilevel.tasks.registry import find_task
@@ -104,7 +104,7 @@ def run(ctx: click.Context, /, task: str | None, replay: Path | None, number: in
         policy = acting.make(env)
         if mode == "rgb_array" and not view:  # what is wrong with pictures is said at once
             env.reset(options["seed"])
-            take_picture(env, NameTags() if options["names"] else None)
+            take_picture(env, options["names"])
         if not options["as_json"]:
             say(*_remarks(found, policy, who, **options))
         given = {name: options[name] for name in ("seed", "noise", "names", "explain")}

@@ -24,7 +24,7 @@ from msgspec.structs import replace
 from bilevel.files import write_atomically
 from bilevel.json_files import Count
 from bilevel.policies.episode import Entry, Episode
-from bilevel.policies.film import NameTags, frame_rate, take_picture
+from bilevel.policies.film import frame_rate, take_picture
 from bilevel.policies.folder import RULES
 from bilevel.policies.narration import EpisodePrinter, why_failed
 from bilevel.policies.policy import BilevelPolicy, Policy
@@ -227,7 +227,7 @@ class LiveView:
         """
         self._env, self._policy, self._rules, self._board = env, policy, policy.rules, board
         self._who, self._noise, self._rules_file = who, noise, rules_file(folder)
-        self._tags, self._no_pictures = NameTags() if names else None, why_no_pictures(env)
+        self._names, self._no_pictures = names, why_no_pictures(env)
         if names and self._no_pictures is None:
             env.locate()  # where that is impossible, it is said before a page is opened
         self._printer = EpisodePrinter(explain=explain)
@@ -329,7 +329,7 @@ class LiveView:
         from PIL import Image
 
         began, buffer = monotonic(), io.BytesIO()
-        Image.fromarray(take_picture(self._env, self._tags)).save(buffer, "JPEG", quality=85)
+        Image.fromarray(take_picture(self._env, self._names)).save(buffer, "JPEG", quality=85)
         self._next_picture = max(began + 1 / PICTURES_PER_SECOND, 2 * monotonic() - began)  # half of the time at most
         return self._env.steps, buffer.getvalue()
 
