@@ -42,11 +42,11 @@ def samples(task: Task = TINY, objects: int = 2) -> GraphSamples:
 
 def test_samples_of_other_sizes_come_after_the_others() -> None:
     large, small = samples(objects=3), samples(objects=1)
-    assert len(large.counts) < len(large) / 5
+    assert len(large.globals) < len(large) / 5
     joined = large.followed_by([small])
     assert np.unique(joined.episodes).tolist() == list(range(2 * EPISODES))
     back = joined.where(joined.episodes >= EPISODES)
-    for name in ("globals", "objects", "facts", "arguments", "counts"):
+    for name in ("globals", "objects", "facts", "arguments"):
         ours, theirs = getattr(back, name)[back.structure], getattr(small, name)[small.structure]
         assert np.array_equal(ours[:, : theirs.shape[1]], theirs)
         assert not ours[:, theirs.shape[1] :].any()

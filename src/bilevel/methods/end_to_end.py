@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -58,16 +58,6 @@ WIDEST = 4  # times as wide as BISON's network, which has no layers for facts
 NOTHING = 0  # instead of an object, for an argument that is not seen, or that a fact does not have
 
 Rows = NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class Structure:
-    """The part of a graph that stays the same for as long as no object comes or goes and no fact changes."""
-
-    globals: Array  # (2 * nullary,)
-    objects: Array  # (objects, about size)
-    facts: Array  # (facts, fact size)
-    arguments: Rows  # (facts, arity): the objects that a fact is about, counted from 1 on, or nothing
 
 
 @dataclass(frozen=True)
@@ -118,8 +108,12 @@ class GraphEncoding:
         """How many numbers a fact's node is told: whether it holds, whether it is wanted, and its predicate."""
         return 2 + len(self.relations)
 
-    def structure(self, objects: Mapping[str, str], state: Facts, goal: Facts) -> Structure:
-        """Encode which objects are seen, with their types, and the facts."""
+    def structure(self, objects: Mapping[str, str], state: Facts, goal: Facts) -> tuple[Array, Array, Array, Rows]:
+        """Encode which objects are seen, with their types, and the facts.
+
+        That is (2 * nullary,) for the global node, (objects, about size), (facts, fact size), and (facts, arity): the
+        objects that a fact is about, counted from 1 on, or nothing.
+        """
         places = _places(objects)
         about = [
             [
@@ -137,11 +131,11 @@ class GraphEncoding:
         facts = [
             [fact in state, fact in goal, *(fact.predicate == name for name in self.relations)] for fact in related
         ]
-        return Structure(
-            globals=np.array([(name, ()) in f for f in (state, goal) for name in self.nullary], np.float32),
-            objects=np.array(about, np.float32).reshape(-1, self.about_size),
-            facts=np.array(facts, np.float32).reshape(-1, self.fact_size),
-            arguments=arguments,
+        return (
+            np.array([(name, ()) in f for f in (state, goal) for name in self.nullary], np.float32),
+            np.array(about, np.float32).reshape(-1, self.about_size),
+            np.array(facts, np.float32).reshape(-1, self.fact_size),
+            arguments,
         )
 
     def for_spec(self, spec: Spec) -> GraphEncoding:
@@ -164,29 +158,23 @@ def _places(objects: Mapping[str, str]) -> dict[str, float]:
     return {name: place / len(names) for names in members.values() for place, name in enumerate(names)}
 
 
-def encoding_with_facts(domain: Domain, spec: Spec) -> GraphEncoding:
-    """Return what a network is told that sees facts and goals."""
-    arities = {name: len(domain.predicates[name].parameters) for name in sorted(domain.predicates)}
+def graph_encoding(has_facts: bool, domain: Domain, spec: Spec) -> GraphEncoding:
+    """Return what a network is told that sees facts and goals, too, or features alone."""
+    told = sorted(domain.predicates) if has_facts else []
+    arities = {name: len(domain.predicates[name].parameters) for name in told}
     nullary, unary = (tuple(name for name, arity in arities.items() if arity == count) for count in (0, 1))
-    related = {name: arity for name, arity in arities.items() if arity > 1}
-    arity = max(related.values(), default=0)
-    return GraphEncoding(spec, True, nullary, unary, tuple(related), arity, _symmetries(domain, spec))
-
-
-def encoding_without_facts(domain: Domain, spec: Spec) -> GraphEncoding:
-    """Return what a network is told that sees features alone."""
-    mirrors = tuple(symmetry for symmetry in _symmetries(domain, spec) if isinstance(symmetry, Mirror))
-    return GraphEncoding(spec, False, (), (), (), 0, mirrors)  # nothing says how `LabelOnly` features would be swapped
-
-
-def _symmetries(domain: Domain, spec: Spec) -> tuple[Symmetry, ...]:
-    return tuple(symmetry for symmetry in spec.symmetries if domain.schemas.keys().isdisjoint(symmetry.except_for))
+    related = tuple(name for name, arity in arities.items() if arity > 1)
+    arity = max((arities[name] for name in related), default=0)
+    symmetries = [symmetry for symmetry in spec.symmetries if domain.schemas.keys().isdisjoint(symmetry.except_for)]
+    if not has_facts:  # nothing says how `LabelOnly` features would be swapped
+        symmetries = [symmetry for symmetry in symmetries if isinstance(symmetry, Mirror)]
+    return GraphEncoding(spec, has_facts, nullary, unary, related, arity, tuple(symmetries))
 
 
 # The end-to-end methods, and what each of them is told.
 ENCODINGS: Mapping[str, Callable[[Domain, Spec], GraphEncoding]] = {
-    "pure-nn": encoding_without_facts,
-    "pddl-nn": encoding_with_facts,
+    "pure-nn": partial(graph_encoding, False),
+    "pddl-nn": partial(graph_encoding, True),
 }
 
 
@@ -205,14 +193,13 @@ class GraphSamples(ImitationSamples):
     objects: Array  # (structures, most objects, about size)
     facts: Array  # (structures, most facts, fact size)
     arguments: Rows  # (structures, most facts, arity)
-    counts: Rows  # (structures, 2): how many objects and facts there are
 
     def where(self, chosen: NDArray[np.bool_]) -> GraphSamples:
         return replace(self, **{name: getattr(self, name)[chosen] for name in PER_STEP})
 
     @classmethod
     def concatenate(cls, parts: Sequence[GraphSamples]) -> GraphSamples:
-        firsts = np.cumsum([0, *(len(part.counts) for part in parts)]).tolist()
+        firsts = np.cumsum([0, *(len(part.globals) for part in parts)]).tolist()
         moved = [replace(part, structure=part.structure + first) for part, first in zip(parts, firsts, strict=False)]
         return cls(*(_stacked(arrays) for arrays in zip(*(part.arrays() for part in moved), strict=True)))
 
@@ -236,25 +223,26 @@ def encode_graphs(
     structures = [encoding.structure({}, NO_FACTS, NO_FACTS)]  # so that there is one; it is dropped in the end
     structure = np.zeros(len(scenes), np.int64)
     for step, (scene, (state, goal, _)) in enumerate(zip(scenes, situations, strict=True)):
-        facts = (state, goal) if encoding.has_facts else (NO_FACTS, NO_FACTS)
-        key = *facts, tuple(scene.objects.items())
+        told = (state, goal) if encoding.has_facts else (NO_FACTS, NO_FACTS)
+        key = *told, tuple(scene.objects.items())
         if key not in known:
             known[key] = len(known)
-            structures.append(encoding.structure(scene.objects, *facts))
+            structures.append(encoding.structure(scene.objects, *told))
         structure[step] = known[key]
     values = np.array([scene.values for scene in scenes], np.float32).reshape(-1, len(encoding.spec.agent))
-    counts = [(len(part.objects), len(part.facts)) for part in structures]
+    globals_, objects, facts, arguments = (
+        _stacked([part[None] for part in parts])[1:] for parts in zip(*structures, strict=True)
+    )
     return GraphSamples(
         agents=encoding.features.agent(values),
         features=_features(encoding.features, scenes, values, structure),
         targets=targets,
         episodes=np.full(len(scenes), number),
         structure=structure,
-        counts=np.array(counts, np.int64)[1:],
-        **{
-            field.name: _stacked([getattr(part, field.name)[None] for part in structures])[1:]
-            for field in fields(Structure)
-        },
+        globals=globals_,
+        objects=objects,
+        facts=facts,
+        arguments=arguments,
     )
 
 
@@ -323,53 +311,33 @@ class EndToEndNetwork(ImitationNetwork):
             self.object_scale.copy_(scales_of(features, turns(encoder.object_numbers), without_zeros=True))
 
     def table(self, samples: object) -> Table:
-        """Numbers of steps; the structure of each; numbers of structures; the rows of arguments in each structure."""
+        """Numbers of steps, and the structure of each; what there is of structures, each with the row of nothing."""
         assert isinstance(samples, GraphSamples)
         agents = samples.agents * self.agent_scale.cpu().numpy()
         features = _with_first_row(samples.features * self.object_scale.cpu().numpy())
-        objects, facts = samples.counts[:, :1], samples.counts[:, 1:]
-        row = np.arange(samples.objects.shape[1] + 1)
-        visible = (row > 0) & (row <= objects)
-        known = np.arange(samples.facts.shape[1]) < facts
-        return (
-            _side_by_side([agents, features, samples.targets]),
-            torch.from_numpy(samples.structure),
-            _side_by_side([samples.globals, _with_first_row(samples.objects), visible, samples.facts, known]),
-            torch.from_numpy(samples.arguments),
-        )
+        steps = [part.reshape(len(samples), -1) for part in (agents, features, samples.targets)]
+        structures = samples.globals, _with_first_row(samples.objects), samples.facts, samples.arguments
+        parts = np.concatenate(steps, axis=1, dtype=np.float32), samples.structure, *structures
+        return tuple(map(torch.from_numpy, parts))
 
     def columns(self, table: Table) -> list[TableColumn | None]:
-        encoder, (_, _, structures, arguments) = self.encoding.features, table
+        encoder = self.encoding.features
         found: list[TableColumn | None] = [*columns_of(encoder.agent_numbers, 0, self.agent_scale.tolist())]
-        for row in range(self._rows(structures, arguments.shape[1])):
+        for row in range(table[3].shape[1]):
             found += columns_of(encoder.object_numbers, row + 1, self.object_scale.tolist())
         return found + [TableColumn(0, number, CONTROL) for number in range(self.controls.size)]
 
     def predict(self, table: Table, index: Tensor) -> tuple[Tensor, Tensor]:
-        steps, structure_of, structures, arguments = table
-        encoding, encoder, structure = self.encoding, self.encoding.features, structure_of[index]
-        batch, facts, outputs = len(index), arguments.shape[1], self.controls.size
-        rows = self._rows(structures, facts)
-        sizes = [encoder.agent_size, rows * encoder.object_size, outputs]
+        steps, structure_of = table[:2]
+        globals_, about, facts, arguments = (part[structure_of[index]] for part in table[2:])
+        encoder, (batch, rows, _) = self.encoding.features, about.shape
+        sizes = [encoder.agent_size, rows * encoder.object_size, self.controls.size]
         agents, features, targets = torch.split(steps[index], sizes, dim=-1)
-        sizes = [2 * len(encoding.nullary), rows * encoding.about_size, rows, facts * encoding.fact_size, facts]
-        globals_, about, visible, content, known = torch.split(structures[structure], sizes, dim=-1)
-        objects = [features.view(batch, rows, encoder.object_size), about.view(batch, rows, encoding.about_size)]
-        found = self(
-            torch.cat([agents, globals_], dim=-1),
-            _by_row(torch.cat(objects, dim=-1)),
-            _by_row(visible.unsqueeze(-1)),
-            _by_row(content.view(batch, facts, encoding.fact_size)),
-            _by_row(known.unsqueeze(-1)),
-            _by_row(arguments[structure]),
-        )
-        return found, targets
-
-    def _rows(self, structures: Tensor, facts: int) -> int:
-        """How many rows for objects there are in a table."""
-        encoding = self.encoding
-        others = 2 * len(encoding.nullary) + facts * (encoding.fact_size + 1)
-        return (structures.shape[1] - others) // (encoding.about_size + 1)
+        visible = about[..., 1 : 1 + len(self.encoding.types)].sum(dim=-1, keepdim=True)  # of one type
+        known = facts[..., :2].amax(dim=-1, keepdim=True)  # it holds or is wanted
+        objects = torch.cat([features.view(batch, rows, encoder.object_size), about], dim=-1)
+        nodes = (part.transpose(0, 1).contiguous() for part in (objects, visible, facts, known, arguments))
+        return self(torch.cat([agents, globals_], dim=-1), *nodes), targets
 
     # From graphs to controls
 
@@ -431,19 +399,8 @@ def _to_objects(messages: Tensor, arguments: Tensor, rows: int) -> Tensor:
     return heard.view(arity, rows, batch, -1).sum(dim=0)
 
 
-def _by_row(nodes: Tensor) -> Tensor:
-    """(rows, batch, numbers) of (batch, rows, numbers)."""
-    return nodes.transpose(0, 1).contiguous()
-
-
 def _with_first_row(rows: NDArray[Any]) -> NDArray[Any]:
     return np.pad(rows, ((0, 0), (1, 0), (0, 0)))
-
-
-def _side_by_side(parts: Sequence[NDArray[Any]]) -> Tensor:
-    """(rows, numbers): all numbers of each row, so that one look-up finds them."""
-    flat = [part.reshape(len(part), -1).astype(np.float32) for part in parts]
-    return torch.from_numpy(np.concatenate(flat, axis=1))
 
 
 # The network at work
