@@ -24,18 +24,7 @@ from bilevel.tasks.scene_env import SUCCESS
 from bilevel.tasks.spec import Spec
 from bilevel.tasks.task import Expert, Task
 from command_line import run
-from tiny_task import (
-    DOMAIN,
-    SPEC,
-    TINY,
-    TINY_ACTING,
-    TINY_DISCRETE,
-    choose,
-    control,
-    label,
-    make_env,
-    perceive,
-)
+from tiny_task import DOMAIN, SPEC, TINY, TINY_ACTING, TINY_DISCRETE, choose, control, label, make_env, perceive
 
 TINY_FILE = Path(__file__).parents[1] / "tiny_task.py"
 

@@ -6,15 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bilevel.tabletop.layout import (
-    APART,
-    WORK_AREA,
-    clear_of,
-    draw,
-    grid,
-    spots_aside,
-    stack,
-)
+from bilevel.tabletop.layout import APART, WORK_AREA, clear_of, draw, grid, spots_aside, stack
 
 seeds = st.integers(0, 2**32)
 points = st.lists(st.tuples(st.floats(-0.5, 0.5), st.floats(0.2, 0.8)), max_size=8).map(lambda p: stack(p))  # type: ignore[arg-type]

@@ -7,11 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from bilevel.tabletop.measurements import (
-    GRASP_HEIGHT,
-    holds,
-    stands,
-)
+from bilevel.tabletop.measurements import GRASP_HEIGHT, holds, stands
 from bilevel.tasks.scene import Array
 
 HAND = np.array([0.1, 0.5, 0.2], np.float32)

@@ -5,14 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bilevel.tabletop.observation import (
-    COLUMN,
-    FEATURES,
-    SERIAL,
-    Observation,
-    Slots,
-    numbered,
-)
+from bilevel.tabletop.observation import COLUMN, FEATURES, SERIAL, Observation, Slots, numbered
 from bilevel.tabletop.worlds import gacha
 
 SLOTS = Slots(gacha.SPEC, {"block": numbered("unmade", 2), "tray": ["tray1"]})

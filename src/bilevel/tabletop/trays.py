@@ -16,15 +16,7 @@ from numpy.typing import NDArray
 from bilevel.symbolic.domain import Action, Atom, BadInput
 from bilevel.tabletop import furniture
 from bilevel.tabletop.layout import Floats
-from bilevel.tabletop.measurements import (
-    PRESSED,
-    Indices,
-    colour_index,
-    holds,
-    remembered,
-    stands,
-    stands_on_own_tray,
-)
+from bilevel.tabletop.measurements import PRESSED, Indices, colour_index, holds, remembered, stands, stands_on_own_tray
 from bilevel.tabletop.observation import POSITION, RGB, SPAN, TRAVEL, Bools, Observation, numbered
 from bilevel.tabletop.skills import Skill, skilled
 from bilevel.tabletop.tabletop import ARM_CLEARANCE, State, Tabletop, once

@@ -19,13 +19,7 @@ from bilevel.tabletop.measurements import holds, near, same_colour, spot_aside, 
 from bilevel.tabletop.observation import COLOURED, HAND, PLACED, POSITION, RGB, SYMMETRIES, Bools, Observation, numbered
 from bilevel.tabletop.problems import shipped_domain
 from bilevel.tabletop.tabletop import YAW, State, Tabletop, once
-from bilevel.tabletop.world_tasks import (
-    Relations,
-    by_predicate,
-    gripper,
-    remembering,
-    twins,
-)
+from bilevel.tabletop.world_tasks import Relations, by_predicate, gripper, remembering, twins
 from bilevel.tasks.scene import Array, Scene
 from bilevel.tasks.spec import Spec
 

@@ -36,13 +36,7 @@ from bilevel.tabletop.trays import (
     tray_facts,
     tray_relations,
 )
-from bilevel.tabletop.world_tasks import (
-    Relations,
-    by_predicate,
-    gripper,
-    remembering,
-    twins,
-)
+from bilevel.tabletop.world_tasks import Relations, by_predicate, gripper, remembering, twins
 from bilevel.tasks.scene import Array, Scene
 from bilevel.tasks.spec import Spec
 
