@@ -15,7 +15,6 @@ import pytest
 import bilevel
 import undecided_task
 from bilevel.demonstrations.dataset import Demonstrations
-from bilevel.domain_learning.learn import hold_out
 from bilevel.learning.learn import PRESETS
 from bilevel.policies.folder import read_policy
 from bilevel.symbolic.domain import Action, Domain
@@ -118,12 +117,6 @@ def test_what_cannot_be_is_refused_in_a_line(
     assert (code, text, error.count("\n")) == (2, "", 1)
     assert message in error
     assert not output.exists()
-
-
-def test_episodes_are_held_out_evenly() -> None:
-    assert hold_out(10, 0.2) == ([0, 1, 2, 3, 5, 6, 7, 8], [4, 9])
-    assert hold_out(3, 0.0) == ([0, 1, 2], [])
-    assert hold_out(1, 0.9) == ([0], [])
 
 
 def test_what_the_expert_calls_its_actions_plays_no_part(folders: dict[str, Path]) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # for type checkers and editors: what is loaded lazily below
     from bilevel.demonstrations.dataset import Demonstrations as Demonstrations
     from bilevel.demonstrations.importing.array_reader import recordings_in_memory as recordings_in_memory
     from bilevel.demonstrations.importing.importer import import_demonstrations as import_demonstrations
-    from bilevel.domain_learning.learn import learn_domain as learn_domain
+    from bilevel.domain_learning.operators import learn_domain as learn_domain
     from bilevel.experiments.evaluate import evaluate as evaluate
     from bilevel.experiments.hard import benchmark_hard as benchmark_hard
     from bilevel.experiments.records import Record as Record
@@ -73,7 +73,7 @@ _MODULES = {
     "demonstrations.dataset": ["Demonstrations"],
     "demonstrations.importing.array_reader": ["recordings_in_memory"],
     "demonstrations.importing.importer": ["import_demonstrations"],
-    "domain_learning.learn": ["learn_domain"],
+    "domain_learning.operators": ["learn_domain"],
     "experiments.evaluate": ["evaluate"],
     "experiments.hard": ["benchmark_hard"],
     "experiments.records": ["Record"],

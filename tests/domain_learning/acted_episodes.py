@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +24,19 @@ def atom(text: str) -> Atom:
 
 def facts(*texts: str) -> Facts:
     return frozenset(map(atom, texts))
+
+
+def still_episode(states: Sequence[Facts], objects: Mapping[str, str]) -> Episode:
+    """An episode in which nothing moves; an object is there once a fact mentions it, or if none ever does."""
+    seen = [
+        {term for fact in frozenset().union(*states[: step + 1]) for term in fact.terms} for step in range(len(states))
+    ]
+    visible = [[name in now or name not in seen[-1] for name in objects] for now in seen]
+    places = np.full((len(states), len(objects), 0), np.nan, np.float32)
+    motion = Motion(
+        np.zeros((len(states), 0), np.float32), places, np.array(visible, bool), np.zeros((0, 0), np.float32)
+    )
+    return Episode(states, objects, [], motion)
 
 
 @dataclass

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from random import Random
 
 import pytest
+from acted_episodes import still_episode
 
 from bilevel.domain_learning.changes import Episode
 from bilevel.domain_learning.check import DomainReport, Finding, check_domain, total
@@ -60,13 +61,17 @@ def episodes(number: int = 6) -> Iterator[Episode]:
     for seed in range(number):
         lines = Random(seed).sample(["l1", "l2", "l3"], 3)
         lasting = [state for state in states(PLAN.format(*lines)) for _ in range(LASTING)]
-        yield Episode(lasting, OBJECTS)
+        yield still_episode(lasting, OBJECTS)
+
+
+def check(domain: str, seen: Iterable[Episode]) -> DomainReport:
+    return check_domain(parse_domain(domain), enumerate(seen))
 
 
 def report_of(old: str = "", new: str = "", number: int = 6) -> DomainReport:
     """What is said of the domain with one part of its text replaced."""
     assert LAUNDRY.count(old) == 1 or not old
-    return check_domain(parse_domain(LAUNDRY.replace(old, new) if old else LAUNDRY), episodes(number))
+    return check(LAUNDRY.replace(old, new) if old else LAUNDRY, episodes(number))
 
 
 def test_a_right_domain_explains_every_change() -> None:
@@ -169,7 +174,7 @@ def test_what_is_wrong_or_not_confirmed_is_named(old: str, new: str, expected: F
 def test_an_effect_that_comes_sometimes_is_told_with_how_often() -> None:
     often = [*episodes(5)]
     rare = [state - {Atom("clean", ("s1",))} for state in often[0].states]
-    report = check_domain(parse_domain(LAUNDRY), [*often, Episode(rare[: WASHED + LASTING], OBJECTS)])
+    report = check(LAUNDRY, [*often, still_episode(rare[: WASHED + LASTING], OBJECTS)])
     (finding,) = (each for each in report.findings if each.is_wrong)
     assert (finding.sort, finding.what, finding.count, finding.of) == ("missing effect", "clean(?s)", 1, 16)
     assert (finding.episode, finding.step) == (5, WASHED)
@@ -178,7 +183,7 @@ def test_an_effect_that_comes_sometimes_is_told_with_how_often() -> None:
 def test_an_event_is_no_action() -> None:
     report = report_of("(:event soil", "(:action soil")
     assert report.actions["soil"] == 6
-    without = check_domain(parse_domain(LAUNDRY.split("(:event")[0] + ")"), episodes())
+    without = check(LAUNDRY.split("(:event")[0] + ")", episodes())
     assert not without.fits
     (kind,) = without.contradicted
     assert (kind.change, kind.count, kind.nearest) == ("+dirty(?shirt) -clean(?shirt)", 6, None)
@@ -188,7 +193,7 @@ def test_an_event_is_no_action() -> None:
 def test_what_happens_at_the_same_step_is_taken_apart() -> None:
     first = facts("free, lying s1, lying s2, lying s3, clean s1, clean s2, clean s3")
     grabbed = (first - facts("free, lying s1, clean s2, clean s3")) | facts("holding s1, dirty s2, dirty s3")
-    report = check_domain(parse_domain(LAUNDRY), [Episode([first] * LASTING + [grabbed] * LASTING, OBJECTS)])
+    report = check(LAUNDRY, [still_episode([first] * LASTING + [grabbed] * LASTING, OBJECTS)])
     (kind,) = report.by_event
     assert kind.actions == ("soil(s2)", "soil(s3)", "grab(s1)")
     assert (report.changes, report.actions["grab"], report.events["soil"]) == (1, 1, 2)
@@ -200,7 +205,7 @@ def test_what_arrives_now_and_then_is_no_effect() -> None:
     arriving = [
         state if step < PICKED else state | facts("lying s4, torn s4") for step, state in enumerate(runs[0].states)
     ]
-    report = check_domain(parse_domain(LAUNDRY), [*runs, Episode(arriving, {**OBJECTS, "s4": "shirt"})])
+    report = check(LAUNDRY, [*runs, still_episode(arriving, {**OBJECTS, "s4": "shirt"})])
     assert total(report.contradicted) == 1
     assert not any(finding.is_wrong for finding in report.findings)
 
@@ -229,7 +234,7 @@ def test_what_several_actions_explain_is_ambiguous() -> None:
 )
 def test_facts_that_are_not_declared_are_named_and_left_out(old: str, new: str, reason: str) -> None:
     text = LAUNDRY.split("(:action")[0].replace(old, new) + "(:action rest))"
-    report = check_domain(parse_domain(text), episodes(2))
+    report = check(text, episodes(2))
     (undeclared,) = report.undeclared
     assert undeclared.reason == reason
     assert not report.fits
@@ -241,7 +246,7 @@ def test_flickers_and_settling_are_no_contradictions() -> None:
     flicker = lasting[3] - {Atom("free")}
     late = lasting[PICKED] | {Atom("free")}
     seen = [*lasting[:3], flicker, flicker, *lasting[5:PICKED], late, late, *lasting[PICKED + 2 :]]
-    report = check_domain(parse_domain(LAUNDRY), [Episode(seen, OBJECTS)])
+    report = check(LAUNDRY, [still_episode(seen, OBJECTS)])
     assert report.fits
     assert (report.changes, report.settled, total(report.flickers)) == (10, 1, 1)
 
@@ -255,12 +260,12 @@ def test_objects_that_are_not_there_yet_test_nothing() -> None:
     first, second = facts("p a"), facts("p a, q a")
     later = second | facts("p b, q b")
     run = [state for state in (first, second, later) for _ in range(LASTING)]
-    report = check_domain(domain, [Episode(run, {"a": "t", "b": "t"})])
+    report = check_domain(domain, [(0, still_episode(run, {"a": "t", "b": "t"}))])
     assert Finding("a", "untested precondition", "p(?x)") in report.findings
 
 
 def test_a_domain_without_actions_and_one_in_adl_are_refused() -> None:
     with pytest.raises(BadInput, match="domain 'laundry' has no actions to check"):
-        check_domain(parse_domain(LAUNDRY.split("(:action")[0] + ")"), episodes())
+        check(LAUNDRY.split("(:action")[0] + ")", episodes())
     with pytest.raises(BadInput, match="domain 'laundry' is in ADL"):
         check_domain(replace(parse_domain(LAUNDRY), adl="(define ...)"), [])

@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bilevel.domain_learning.conditions import Dropped, LearnedDomain
-from bilevel.domain_learning.learn import HEADER, domain_text
+from bilevel.domain_learning.operators import HEADER, Dropped, LearnedDomain
 from bilevel.symbolic.domain import Domain
 from bilevel.symbolic.pddl import parse_domain
 from drawn_domains import domains
@@ -31,7 +30,7 @@ LEARNED = LearnedDomain(DOMAIN, COUNTS, {"wash": ("?line",)}, (Dropped("torn(a),
 
 
 def test_counts_and_what_was_dropped_are_comments() -> None:
-    text = domain_text(LEARNED)
+    text = LEARNED.text
     assert parse_domain(text) == DOMAIN
     assert text.startswith(HEADER + "(define (domain learned)\n")
     assert "\n  ;# seen 12 times\n  (:action pick\n" in text
@@ -49,4 +48,4 @@ def test_counts_and_what_was_dropped_are_comments() -> None:
 def test_the_text_of_any_domain_is_that_domain(domain: Domain, data: st.DataObject) -> None:
     schemas = {**domain.schemas, **domain.events}
     counts = {name: tuple(data.draw(st.integers(1, 9)) for _ in each.outcomes) for name, each in schemas.items()}
-    assert parse_domain(domain_text(LearnedDomain(domain, counts, {}, ()))) == domain
+    assert parse_domain(LearnedDomain(domain, counts, {}, ()).text) == domain

@@ -6,12 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from acted_episodes import Acting, atom, blocks_episode, bring, facts, machine_episode
+from acted_episodes import Acting, atom, blocks_episode, bring, facts, machine_episode, still_episode
 
-from bilevel.domain_learning.changes import Episode, find_changes, independent_predicates, without_blips
-from bilevel.domain_learning.conditions import DomainSettings, LearnedDomain
-from bilevel.domain_learning.operators import learn_operators
-from bilevel.symbolic.domain import Atom, BadInput, Facts, Schema
+from bilevel.domain_learning.changes import Episode, find_changes, frame_of, independent_predicates, without_blips
+from bilevel.domain_learning.operators import LearnedDomain, learn_operators
+from bilevel.symbolic.domain import Atom, BadInput, Domain, Facts, Schema
 from bilevel.symbolic.pddl import parse_domain, write_domain
 
 BLOCKS = parse_domain(
@@ -26,13 +25,18 @@ BLOCKS = parse_domain(
 )
 
 
+def learned_from(episodes: list[Episode]) -> LearnedDomain:
+    """What is learned of episodes without any domain."""
+    return learn_operators(episodes, frame_of(episodes, Domain("acted", {}, {})))
+
+
 def same_actions(learned: LearnedDomain) -> bool:
     return dict(learned.domain.schemas) == dict(BLOCKS.schemas)
 
 
 @pytest.mark.parametrize("lag", [0, 3])
 def test_what_is_done_is_learned_and_what_settles_later_belongs_to_it(lag: int) -> None:
-    learned = learn_operators([blocks_episode(seed, lag=lag) for seed in range(8)])
+    learned = learned_from([blocks_episode(seed, lag=lag) for seed in range(8)])
     assert same_actions(learned), write_domain(learned.domain)
     assert learned.counts == {"pick": (16,), "place": (16,)}
     assert not learned.domain.events
@@ -40,12 +44,12 @@ def test_what_is_done_is_learned_and_what_settles_later_belongs_to_it(lag: int) 
 
 
 def test_mislabels_do_not_become_operators() -> None:
-    learned = learn_operators([blocks_episode(seed, flips=0.01) for seed in range(30)])
+    learned = learned_from([blocks_episode(seed, flips=0.01) for seed in range(30)])
     assert same_actions(learned), write_domain(learned.domain)
 
 
 def test_what_nature_does_is_an_event() -> None:
-    learned = learn_operators([blocks_episode(seed, teleports=seed % 2 == 0) for seed in range(16)])
+    learned = learned_from([blocks_episode(seed, teleports=seed % 2 == 0) for seed in range(16)])
     assert same_actions(learned), write_domain(learned.domain)
     (event,) = learned.domain.events.values()
     assert atom("at ?block ?place") in event.precondition
@@ -63,7 +67,7 @@ def test_unrelated_predicates_change_nothing() -> None:
         ]
         return replace(episode, states=states)
 
-    learned = learn_operators([with_weather(blocks_episode(seed), seed) for seed in range(20)])
+    learned = learned_from([with_weather(blocks_episode(seed), seed) for seed in range(20)])
     assert same_actions(learned), write_domain(learned.domain)
     assert all("sunny" in {fact.predicate for fact in _effects(event)} for event in learned.domain.events.values())
 
@@ -73,7 +77,7 @@ def _effects(schema: Schema) -> set[Atom]:
 
 
 def test_a_button_is_a_parameter_and_what_it_makes_is_natures_choice() -> None:
-    learned = learn_operators([machine_episode(seed) for seed in range(12)])
+    learned = learned_from([machine_episode(seed) for seed in range(12)])
     press = learned.domain.schemas["press"]
     assert [parameter.type for parameter in press.parameters] == ["box", "button"]
     assert press.precondition == {atom("empty ?box")}
@@ -97,7 +101,7 @@ def test_an_arrival_beside_an_action_is_an_event() -> None:
         acting.change(add=("at b1 p1", "free", "lying b2"), delete=("holding b1", "clear p1"))
         return acting.episode()
 
-    learned = learn_operators([episode(seed) for seed in range(8)])
+    learned = learned_from([episode(seed) for seed in range(8)])
     assert same_actions(learned), write_domain(learned.domain)
     assert learned.domain.events["arrival"].outcomes[0].new == {"?block"}
 
@@ -118,7 +122,7 @@ def test_a_newcomer_is_one_of_two_kinds_and_lies_somewhere_by_chance() -> None:
         acting.change(add=("at b1 p1", "free"), delete=("holding b1", "clear p1"))
         return acting.episode()
 
-    events = learn_operators([episode(seed) for seed in range(12)]).domain.events.values()
+    events = learned_from([episode(seed) for seed in range(12)]).domain.events.values()
     said = [{fact.predicate for fact in event.outcomes[0].add} for event in events]
     assert sorted(map(sorted, said)) == [["clean", "lying"], ["dirty", "lying"]]
 
@@ -134,7 +138,7 @@ def test_what_happens_once_is_listed_with_its_place() -> None:
             acting.change(add=("broken b1",))
         return acting.episode()
 
-    learned = learn_operators([accident(seed) for seed in range(8)])
+    learned = learned_from([accident(seed) for seed in range(8)])
     (dropped,) = learned.dropped
     assert (dropped.text, dropped.count, dropped.episode) == ("broken(b1)", 1, 3)
 
@@ -157,7 +161,7 @@ def test_a_mislabel_that_ends_with_an_action_is_no_effect_of_it() -> None:
         acting.change(add=("at b2 p2", "free", *wrong), delete=("holding b2", "clear p2"))
         return acting.episode()
 
-    learned = learn_operators([episode(seed) for seed in range(60)])
+    learned = learned_from([episode(seed) for seed in range(60)])
     assert same_actions(learned), write_domain(learned.domain)
     assert sum(dropped.count for dropped in learned.dropped) == 3
 
@@ -178,7 +182,7 @@ def test_of_two_facts_that_are_deleted_the_wider_is_the_condition() -> None:
             acting.change(delete=("shut d3",))
         return acting.episode()
 
-    learned = learn_operators([episode(seed) for seed in range(8)])
+    learned = learned_from([episode(seed) for seed in range(8)])
     (schema,) = learned.domain.schemas.values()
     assert schema.precondition == {atom("unopened ?door")}, write_domain(learned.domain)
     assert schema.outcomes[0].delete == {atom("unopened ?door"), atom("shut ?door")}
@@ -186,32 +190,19 @@ def test_of_two_facts_that_are_deleted_the_wider_is_the_condition() -> None:
 
 def test_the_same_episodes_give_the_same_text() -> None:
     episodes = [blocks_episode(seed, teleports=True) for seed in range(6)]
-    assert write_domain(learn_operators(episodes).domain) == write_domain(learn_operators(episodes).domain)
+    assert write_domain(learned_from(episodes).domain) == write_domain(learned_from(episodes).domain)
 
 
 def test_where_nothing_changes_there_is_nothing_to_learn() -> None:
     with pytest.raises(BadInput, match="no fact changes in any episode"):
-        learn_operators([Episode([facts("free")] * 5, {})])
-
-
-def test_plans_need_neither_time_nor_motion() -> None:
-    states = [
-        facts("lying b1", "clear p1", "free"),
-        facts("holding b1", "clear p1"),
-        facts("at b1 p1", "free"),
-    ]
-    learned = learn_operators(
-        [Episode(states, {"b1": "block", "p1": "place"})], settings=DomainSettings(settling=0, blip=0, fewest=1)
-    )
-    assert set(learned.counts) == {"pick", "place"}
+        learned_from([still_episode([facts("free")] * 5, {})])
 
 
 def test_blips_are_removed_and_lasting_changes_kept() -> None:
     states = [facts("a")] * 5 + [facts("a", "b")] * 2 + [facts("a")] * 5 + [facts("c")] * 4
-    smooth, removed = without_blips(states, 2)
-    assert removed == 2
-    assert smooth == [facts("a")] * 12 + [facts("c")] * 4
-    assert len(find_changes([Episode(states, {})], 0, 2).changes) == 1
+    assert without_blips(states) == [facts("a")] * 12 + [facts("c")] * 4
+    changes, _ = find_changes([still_episode(states, {})], 0)
+    assert len(changes) == 1
 
 
 def test_predicates_that_change_together_are_one_family() -> None:

@@ -15,8 +15,8 @@ from bilevel.symbolic.domain import BadInput
 if TYPE_CHECKING:
     from bilevel.demonstrations.checking import Kind
     from bilevel.domain_learning.check import DomainReport
-    from bilevel.domain_learning.learn import DomainStudy
-    from bilevel.symbolic.domain import Domain, Outcome, Schema
+    from bilevel.domain_learning.operators import LearnedDomain
+    from bilevel.symbolic.domain import Domain, Schema
 
 MOST_DROPPED = 5  # kinds that are told; all are in the file
 
@@ -46,10 +46,9 @@ def check(domain: Path, data: Path, task: str | None, as_json: bool) -> int:
 
     read = read_domain(domain)
     demonstrations = Demonstrations.read(data)
-    found_task = find_task(task) if task else None
+    episodes = episodes_of(demonstrations, find_task(task) if task else None)
     with progress_line() as callback:
-        episodes = tracked(episodes_of(demonstrations, found_task), len(demonstrations), "checking", callback)
-        report = check_domain(read, iter(episodes))
+        report = check_domain(read, enumerate(tracked(episodes, len(demonstrations), "checking", callback)))
     values = {"fits": report.fits, "changes": report.changes, **msgspec.to_builtins(report)}
     answer(values, as_json, *_report_lines(report))
     return 0 if report.fits else 1
@@ -162,16 +161,15 @@ def _schema_values(schema: Schema) -> dict[str, Any]:
     return {
         "parameters": {parameter.name: parameter.type for parameter in schema.parameters},
         "precondition": [*map(str, sorted(schema.precondition)), *negative],
-        "outcomes": [_outcome_values(outcome) for outcome in schema.outcomes],
-    }
-
-
-def _outcome_values(outcome: Outcome) -> dict[str, Any]:
-    return {
-        "add": list(map(str, sorted(outcome.add))),
-        "delete": list(map(str, sorted(outcome.delete))),
-        "chosen": {variable.name: variable.type for variable in outcome.chosen},
-        "new": sorted(outcome.new),
+        "outcomes": [
+            {
+                "add": list(map(str, sorted(outcome.add))),
+                "delete": list(map(str, sorted(outcome.delete))),
+                "chosen": {variable.name: variable.type for variable in outcome.chosen},
+                "new": sorted(outcome.new),
+            }
+            for outcome in schema.outcomes
+        ],
     }
 
 
@@ -194,9 +192,10 @@ def learn(folder: Path, output: Path, task: str | None, settling: int, held_out:
     Example:
       bilevel domain learn build/cubes --output cubes.pddl
     """
+    import msgspec
+
     from bilevel.demonstrations.dataset import Demonstrations
-    from bilevel.domain_learning.conditions import DomainSettings
-    from bilevel.domain_learning.learn import learn_domain
+    from bilevel.domain_learning.operators import learn_domain
     from bilevel.files import require_writable, write_atomically
     from bilevel.tasks.registry import find_task, registered_task
 
@@ -204,32 +203,31 @@ def learn(folder: Path, output: Path, task: str | None, settling: int, held_out:
     if output.exists():
         raise BadInput(f"{output} exists already, and is perhaps edited; choose another --output or remove it")
     require_writable(output)
-    demonstrations = Demonstrations.read(folder)
-    found_task = find_task(task) if task else registered_task(demonstrations.task)
-    settings = DomainSettings(settling=settling)
-    study = learn_domain(demonstrations, found_task, held_out=held_out, settings=settings)
-    write_atomically(output, study.text)
-    seconds = time.perf_counter() - began
-    values = {"output": str(output), **_study_values(study), "seconds": round(seconds, 2)}
-    answer(values, as_json, *_study_lines(study), f"written to {output} in {seconds:.1f} s")
+    data = Demonstrations.read(folder)
+    found_task = find_task(task) if task else registered_task(data.task)
+    learned = learn_domain(data, found_task, held_out=held_out, settling=settling)
+    write_atomically(output, learned.text)
+    seconds, domain = time.perf_counter() - began, learned.domain
+    values = {
+        "output": str(output),
+        "domain": domain.name,
+        "episodes": learned.episodes,
+        "held_out": learned.held_out,
+        "untold": learned.untold,
+        "actions": {name: learned.counts[name] for name in domain.schemas},
+        "events": {name: learned.counts[name] for name in domain.events},
+        "dropped": [{"change": each.text, "count": each.count} for each in learned.dropped],
+        "report": msgspec.to_builtins(learned.report),
+        "seconds": round(seconds, 2),
+    }
+    answer(values, as_json, *_learned_lines(learned), f"written to {output} in {seconds:.1f} s")
 
 
-def _study_values(study: DomainStudy) -> dict[str, Any]:
-    import msgspec
-
-    learned, domain = study.learned, study.domain
-    values = {"domain": domain.name, "episodes": study.episodes, "held_out": study.held_out, "untold": learned.untold}
-    values |= {"actions": {name: learned.counts[name] for name in domain.schemas}}
-    values |= {"events": {name: learned.counts[name] for name in domain.events}}
-    values |= {"dropped": [{"change": each.text, "count": each.count} for each in learned.dropped]}
-    return {**values, "report": msgspec.to_builtins(study.report)}
-
-
-def _study_lines(study: DomainStudy) -> Iterator[str]:
+def _learned_lines(learned: LearnedDomain) -> Iterator[str]:
     """Yield what was learned, and how well it explains what was held out."""
-    domain, learned, dropped = study.domain, study.learned, study.learned.dropped
+    domain, dropped = learned.domain, learned.dropped
     known = f"{count(domain.schemas, 'action')}, {count(domain.events, 'event')}"
-    yield f"{domain.name}: {known}, learned from {count(study.episodes, 'episode')}"
+    yield f"{domain.name}: {known}, learned from {count(learned.episodes, 'episode')}"
     for kind, schemas in (("", domain.schemas), ("event ", domain.events)):
         for name, schema in schemas.items():
             counts = learned.counts[name]
@@ -240,9 +238,12 @@ def _study_lines(study: DomainStudy) -> Iterator[str]:
         yield from (f"  {each.count} × {each.text}" for each in dropped[:MOST_DROPPED])
         if len(dropped) > MOST_DROPPED:
             yield f"  and {len(dropped) - MOST_DROPPED} more kinds, see the end of the file"
-    if report := study.report:
+    if report := learned.report:
         explained = _total(report.explained) + _total(report.by_event)
-        parts = {"ambiguous": _total(report.ambiguous), "contradicted": _total(report.contradicted)}
+        parts = {
+            "explained": explained,
+            "ambiguous": _total(report.ambiguous),
+            "contradicted": _total(report.contradicted),
+        }
         shares = [f"{number / max(1, report.changes):.1%} {what}" for what, number in parts.items()]
-        head = f"{count(report.changes, 'change')} in {count(report.episodes, 'episode')} held out"
-        yield f"{head}: {', '.join([f'{explained / max(1, report.changes):.1%} explained', *shares])}"
+        yield f"{count(report.changes, 'change')} in {count(report.episodes, 'episode')} held out: {', '.join(shares)}"

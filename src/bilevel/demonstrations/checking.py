@@ -80,7 +80,7 @@ def check(
 # What is in demonstrations
 
 
-class Group(msgspec.Struct):
+class Shown(msgspec.Struct):
     """The episodes of one demonstrator that ended in the same way."""
 
     demonstrator: str
@@ -113,7 +113,7 @@ class Contents:
         self.reached: Counter[str] = Counter()  # of these, those that held
         self.reached_at_once: list[int] = []  # episodes whose goal held from the beginning
         self.unreached: list[Unreached] = []
-        self._groups: dict[tuple[str, str], Group] = {}
+        self._groups: dict[tuple[str, str], Shown] = {}
         self._unexplained, self._ambiguous, self._flickers = Kinds(), Kinds(), Kinds()
 
     @classmethod
@@ -135,7 +135,7 @@ class Contents:
         self.actions.update(step.action.action.name for trace in found.traces for step in trace.steps)
         self.events.update(event.split()[0] for _, event in demonstration.events if event.split())
         shown_by = demonstration.demonstrator, demonstration.outcome
-        group = self._groups.setdefault(shown_by, Group(*shown_by))
+        group = self._groups.setdefault(shown_by, Shown(*shown_by))
         group.episodes += 1
         group.steps += demonstration.steps
         self.without_controls += not demonstration.has_controls
@@ -162,7 +162,7 @@ class Contents:
             self.reached_at_once.append(episode.number)
 
     @property
-    def groups(self) -> list[Group]:
+    def groups(self) -> list[Shown]:
         """The episodes by demonstrator and outcome."""
         return [self._groups[shown_by] for shown_by in sorted(self._groups)]
 

@@ -7,14 +7,14 @@ compared with how much it varies in the course of an episode.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bilevel.domain_learning.changes import Episode, Motion
+from bilevel.domain_learning.changes import Episode
 from bilevel.domain_learning.groups import Occurrence
 from bilevel.tasks.scene import Array
 
@@ -47,9 +47,6 @@ class Approach:
     is_astray: bool = False  # it came to nothing, but carried something
 
 
-UNSEEN = Approach(is_agents=True)  # of plans, in which nobody moves
-
-
 @dataclass(frozen=True)
 class _Offsets:
     """From the agent to one object in each occurrence: how far, and how they spread, here and otherwise."""
@@ -72,25 +69,22 @@ class _Offsets:
 def approach_of(occurrences: Sequence[Occurrence], episodes: Sequence[Episode]) -> Approach:
     """Find out whether the agent brought a change about, and to which objects it came for that."""
     some = occurrences[:: 1 + len(occurrences) // MOST_MEASURED]
-    if any(episodes[occurrence.change.episode].motion is None for occurrence in some):
-        return UNSEEN
     scale = _scale(some, episodes)
-    found: dict[str, _Offsets] = {}
-    for variable in some[0].binding:
-        names = [occurrence.binding[variable] for occurrence in some]
-        each = _offsets(names, some, episodes, scale, _usual)
-        if each is not None and each.is_consistent:
-            found[variable] = each
-    nearest: dict[str, _Offsets] = {}
-    for kind, names in _nearest_of_types(some, episodes, scale).items():
-        each = _offsets(names, some, episodes, scale, _usual_of_nearest)
-        if each is not None and not each.carried:
-            nearest[kind] = each
+    offsets = {
+        variable: _offsets([occurrence.binding[variable] for occurrence in some], some, episodes, scale)
+        for variable in some[0].binding
+    }
+    found = {variable: each for variable, each in offsets.items() if each is not None and each.is_consistent}
+    offsets = {
+        kind: _offsets(names, some, episodes, scale, of_nearest=True)
+        for kind, names in _nearest_of_types(some, episodes, scale).items()
+    }
+    nearest = {kind: each for kind, each in offsets.items() if each is not None and not each.carried}
     beside = {kind: each for kind, each in nearest.items() if each.is_consistent}
     controls = _controls(some, episodes)
     if not (found or beside):
         return Approach(False, controls=controls)
-    carried = {variable for variable, each in found.items() if each.carried}
+    carried = frozenset(variable for variable, each in found.items() if each.carried)
     came_to = {variable: each for variable, each in found.items() if variable not in carried}
     reached = _comparable(came_to, [*came_to.values(), *beside.values()])
     near = _comparable(beside, [*found.values(), *beside.values()])
@@ -100,9 +94,9 @@ def approach_of(occurrences: Sequence[Occurrence], episodes: Sequence[Episode]) 
     if by is not None and (at is None or near[by] < NEARER * reached[at]):
         every = _nearest_of_types(occurrences, episodes, scale).get(by)
         if every is not None:
-            return Approach(True, frozenset(carried), frozenset(carried), (by, tuple(every)), controls)
-    touched = frozenset(carried | ({at} if at else set()))
-    return Approach(True, touched, frozenset(carried), None, controls, is_astray=at is None)
+            return Approach(True, carried, carried, (by, tuple(every)), controls)
+    touched = carried | ({at} if at else set())
+    return Approach(True, touched, carried, None, controls, is_astray=at is None)
 
 
 def _comparable(offsets: Mapping[str, _Offsets], others: Sequence[_Offsets]) -> dict[str, float]:
@@ -111,31 +105,32 @@ def _comparable(offsets: Mapping[str, _Offsets], others: Sequence[_Offsets]) -> 
     return {name: each.distance for name, each in offsets.items() if each.spread <= limit}
 
 
-Usual = Callable[[Episode, Motion, str, Array, Array], Array]
-
-
 def _offsets(
-    names: Sequence[str], occurrences: Sequence[Occurrence], episodes: Sequence[Episode], scale: Array, usual: Usual
+    names: Sequence[str],
+    occurrences: Sequence[Occurrence],
+    episodes: Sequence[Episode],
+    scale: Array,
+    of_nearest: bool = False,
 ) -> _Offsets | None:
     """Measure the offsets to an object in each occurrence; `None` where most have no place.
 
-    `usual` gives those of other moments, to compare with.
+    Otherwise, they are those to its place in the course of the episode, or those to the nearest object of its type.
     """
     here: list[Array] = []
     otherwise: list[Array] = []
     carried = 0
     for name, occurrence in zip(names, occurrences, strict=True):
         episode, step = episodes[occurrence.change.episode], occurrence.change.step - 1
-        motion, row = episode.motion, _row(episode, name)
-        assert motion is not None
-        place = motion.places[step, row]
-        if np.isnan(place).all():
+        agent, places = episode.motion.agent, episode.motion.places[:, list(episode.objects).index(name)]
+        if np.isnan(places[step]).all():
             continue
-        here.append(place - motion.agent[step])
-        otherwise.append(usual(episode, motion, name, place, scale))
+        here.append(places[step] - agent[step])
+        moments = np.linspace(0, len(agent) - 1, MOMENTS).astype(np.int64)
+        usual = _to_nearest(episode, episode.objects[name], moments, scale) if of_nearest else None
+        otherwise.append(places[step] - agent[moments] if usual is None else usual)
         begin = min(occurrence.change.begin, step)
-        way = motion.agent[step] - motion.agent[begin]
-        lag = place - motion.places[begin, row] - way
+        way = agent[step] - agent[begin]
+        lag = places[step] - places[begin] - way
         is_there = not np.isnan(lag).all()
         carried += is_there and bool(_length(lag / scale) < CARRIED * _length(way / scale))
     if not here or len(here) < MOSTLY * len(names):
@@ -145,25 +140,10 @@ def _offsets(
     return _Offsets(middle, *spreads, carried >= MOSTLY * len(here))
 
 
-def _row(episode: Episode, name: str) -> int:
-    return next(row for row, other in enumerate(episode.objects) if other == name)
-
-
-def _moments(motion: Motion) -> NDArray[np.int64]:
-    return np.linspace(0, len(motion.agent) - 1, MOMENTS).astype(np.int64)
-
-
-def _usual(episode: Episode, motion: Motion, name: str, place: Array, scale: Array) -> Array:
-    """(moments, coordinates): the offsets from the agent to a place in the course of an episode."""
-    offsets: Array = place - motion.agent[_moments(motion)]
-    return offsets
-
-
-def _usual_of_nearest(episode: Episode, motion: Motion, name: str, place: Array, scale: Array) -> Array:
-    """(moments, coordinates): the offsets to the nearest object of the same type in the course of an episode."""
-    kind, moments = episode.objects[name], _moments(motion)
+def _to_nearest(episode: Episode, kind: str, moments: NDArray[np.int64], scale: Array) -> Array:
+    """(moments, coordinates): the offsets to the nearest object of a type, where there is one."""
     rows = [row for row, its in enumerate(episode.objects.values()) if its == kind]
-    away = motion.places[moments][:, rows] - motion.agent[moments][:, None]
+    away = episode.motion.places[moments][:, rows] - episode.motion.agent[moments][:, None]
     lengths = np.where(np.isnan(away).all(axis=2), np.inf, _length(away / scale))
     nearest: Array = away[np.arange(len(moments)), lengths.argmin(axis=1)]
     return nearest[~np.isnan(nearest).all(axis=1)]
@@ -182,8 +162,7 @@ def _spread(offsets: Array, percentile: float) -> float:
 
 def _scale(occurrences: Sequence[Occurrence], episodes: Sequence[Episode]) -> Array:
     """(coordinates,): how far the agent moves about in each, so that metres and radians can be compared."""
-    motions = [episodes[number].motion for number in sorted({each.change.episode for each in occurrences})]
-    ways = np.concatenate([motion.agent for motion in motions if motion is not None])
+    ways = np.concatenate([episodes[number].motion.agent for number in sorted({o.change.episode for o in occurrences})])
     scale: Array = np.abs(ways - np.median(ways, axis=0)).mean(axis=0) + 1e-6
     return scale
 
@@ -198,7 +177,6 @@ def _nearest_of_types(
     found: dict[str, list[str]] = {}
     for occurrence in occurrences:
         episode, step = episodes[occurrence.change.episode], occurrence.change.step - 1
-        assert episode.motion is not None
         offsets = (episode.motion.places[step] - episode.motion.agent[step]) / scale
         away = np.where(np.isnan(offsets).all(axis=1), np.inf, _length(offsets))
         taken = set(occurrence.binding.values())
@@ -215,11 +193,10 @@ def _controls(occurrences: Sequence[Occurrence], episodes: Sequence[Episode]) ->
     """(occurrences, size): the mean of the last controls before each change; `None` where nobody recorded any."""
     means = []
     for occurrence in occurrences:
-        motion, step = episodes[occurrence.change.episode].motion, occurrence.change.step
-        assert motion is not None
-        if not motion.controls.size:
+        controls, step = episodes[occurrence.change.episode].motion.controls, occurrence.change.step
+        if not controls.size:
             return None
-        means.append(motion.controls[max(0, step - LAST_STEPS) : step].mean(axis=0))
+        means.append(controls[max(0, step - LAST_STEPS) : step].mean(axis=0))
     return np.stack(means)
 
 

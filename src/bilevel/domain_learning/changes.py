@@ -20,6 +20,11 @@ from bilevel.tasks.scene import Array
 from bilevel.tasks.spec import Position, Spec
 from bilevel.tasks.task import Task
 
+BLIP = 2  # timesteps; what a label says for no longer is taken for a mislabel
+BEYOND_CHANCE = 0.3  # by how much more often than by chance two predicates of one kind change together
+
+Times = dict[str, NDArray[np.int64]]  # by predicate: the timesteps at which some fact of it changes
+
 
 @dataclass(frozen=True)
 class Motion:
@@ -37,32 +42,24 @@ class Motion:
 
 @dataclass(frozen=True)
 class Episode:
-    """Labelled states, one for each timestep, and the types of all objects in them.
-
-    Without `motion`, as of a plan, nothing but symbols is known. `goals` are those of each timestep, if there are any.
-    """
+    """Labelled states and goals, one for each timestep, the types of all objects in them, and how everything moved."""
 
     states: Sequence[Facts]
     objects: Mapping[str, str]
-    goals: Sequence[Facts] = ()
-    motion: Motion | None = None
+    goals: Sequence[Facts]
+    motion: Motion
 
     def present(self) -> Iterator[frozenset[str]]:
-        """Give the objects that are there at every timestep.
+        """Give the objects that are visible at every timestep."""
+        names = list(self.objects)
+        for row in self.motion.visible:
+            yield frozenset(name for name, is_visible in zip(names, row.tolist(), strict=True) if is_visible)
 
-        These are those that are visible or, where that is not known, those that have been in a fact by then, or never
-        are in any.
-        """
-        if self.motion is not None:
-            names = list(self.objects)
-            for row in self.motion.visible:
-                yield frozenset(name for name, is_visible in zip(names, row.tolist(), strict=True) if is_visible)
-            return
-        facts = frozenset().union(*self.states)
-        there = self.objects.keys() - {term for fact in facts for term in fact.terms}
-        for state in self.states:
-            there |= {term for fact in state for term in fact.terms} & self.objects.keys()
-            yield frozenset(there)
+    def seen_before(self, step: int) -> frozenset[str]:
+        """Return the objects that were visible at some timestep before this one."""
+        rows = np.flatnonzero(self.motion.visible[:step].any(axis=0))
+        names = list(self.objects)
+        return frozenset(names[row] for row in rows.tolist())
 
 
 def episodes_of(demonstrations: Demonstrations, task: Task | None = None) -> Iterator[Episode]:
@@ -87,15 +84,17 @@ def motion_of(demonstration: Demonstration, spec: Spec, controls: Controls) -> M
     return Motion(agent, places, demonstration.visible, done)
 
 
-LEARNED = "learned"
+# Types and predicates
 
 
-def inferred_frame(episodes: Sequence[Episode], name: str = LEARNED) -> Domain:
-    """Return a domain with the predicates of all facts, and no actions.
+def frame_of(episodes: Sequence[Episode], domain: Domain) -> Domain:
+    """Return a domain without its actions; if it has no predicates either, with those of all facts.
 
     Where one argument of a predicate takes objects of several types, these get a common type above them, called after
     its members. `BadInput` where a predicate has facts of different arity.
     """
+    if domain.predicates:
+        return Domain(domain.name, domain.predicates, {}, domain.types, domain.constants)
     seen: dict[str, list[set[str]]] = {}
     kinds: set[str] = set()
     for episode in episodes:
@@ -110,14 +109,12 @@ def inferred_frame(episodes: Sequence[Episode], name: str = LEARNED) -> Domain:
             for place, term in zip(places, fact.terms, strict=True):
                 place.add(episode.objects.get(term, ROOT_TYPE))
     parents = _common_types([place for places in seen.values() for place in places if place != kinds])
-    domain = Domain(name, {}, {}, {kind: parents.get(kind, ROOT_TYPE) for kind in sorted(kinds | {*parents.values()})})
+    types = {kind: parents.get(kind, ROOT_TYPE) for kind in sorted(kinds | {*parents.values()})}
     predicates = {
-        predicate: Predicate(
-            predicate, tuple(Parameter(f"?x{i}", common_type(domain, k)) for i, k in enumerate(places))
-        )
-        for predicate, places in sorted(seen.items())
+        name: Predicate(name, tuple(Parameter(f"?x{i}", common_type(types, k)) for i, k in enumerate(places)))
+        for name, places in sorted(seen.items())
     }
-    return Domain(name, predicates, {}, domain.types)
+    return Domain(domain.name, predicates, {}, types)
 
 
 def _common_types(sets: Sequence[set[str]]) -> dict[str, str]:
@@ -130,28 +127,104 @@ def _common_types(sets: Sequence[set[str]]) -> dict[str, str]:
     return {kind: "-or-".join(sorted(together)) for kind, together in above.items()}
 
 
-def ancestors(domain: Domain, kind: str) -> list[str]:
-    """Return the type itself and those above it, up to the one above all."""
-    found = [kind]
-    while found[-1] != ROOT_TYPE:
-        found.append(domain.types.get(found[-1], ROOT_TYPE))
-    return found
+def common_type(parents: Mapping[str, str], kinds: set[str]) -> str:
+    """Return the least type above all of these; `parents` has the one above each type."""
 
-
-def common_type(domain: Domain, kinds: set[str] | Mapping[str, object] | Sequence[str]) -> str:
-    """Return the least type above all of these."""
+    def ancestors(kind: str) -> list[str]:
+        return [kind] if kind == ROOT_TYPE else [kind, *ancestors(parents.get(kind, ROOT_TYPE))]
 
     def above(one: str, other: str) -> str:
-        others = ancestors(domain, other)
-        return next(kind for kind in ancestors(domain, one) if kind in others)
+        others = ancestors(other)
+        return next(kind for kind in ancestors(one) if kind in others)
 
     return reduce(above, sorted(kinds)) if kinds else ROOT_TYPE
 
 
-BEYOND_CHANCE = 0.3  # by how much more often than by chance two predicates of one kind change together
+# Changes
 
-NEVER = np.zeros(0, np.int64)
-Times = dict[str, NDArray[np.int64]]  # by predicate: the timesteps at which some fact of it changes
+
+@dataclass(frozen=True)
+class SettledChange:
+    """One settled state, which began at a timestep, ends at another, at which the first fact changed."""
+
+    episode: int
+    types: Mapping[str, str]  # of the episode's objects
+    known: frozenset[str]  # the objects that had been seen before
+    begin: int
+    step: int
+    before: Facts
+    after: Facts
+    is_arrival: bool = False  # of objects that nobody had seen, beside another change
+
+    @property
+    def added(self) -> Facts:
+        """The facts that came."""
+        return self.after - self.before
+
+    @property
+    def deleted(self) -> Facts:
+        """The facts that went."""
+        return self.before - self.after
+
+
+class Seen(NamedTuple):
+    """A settled state, and the types of the objects there."""
+
+    state: Facts
+    objects: Mapping[str, str]
+
+
+def find_changes(episodes: Sequence[Episode], settling: int) -> tuple[list[SettledChange], list[Seen]]:
+    """Return the changes of all episodes, and the distinct settled states in the order in which they were first seen.
+
+    What changes within `settling` timesteps of each other is one change, but for predicates that have nothing to do
+    with each other. Changes after which all is as before are left out.
+    """
+    changes: list[SettledChange] = []
+    states: dict[Facts, Seen] = {}
+    every = [without_blips(episode.states) for episode in episodes]
+    families: Sequence[frozenset[str] | None] = independent_predicates(every, settling) if settling else [None]
+    for number, (episode, settled) in enumerate(zip(episodes, every, strict=True)):
+        found = [
+            SettledChange(number, episode.objects, episode.seen_before(step), begin, step, before, after)
+            for family in families
+            for begin, step, before, after in _settled_changes(settled, settling, family)
+            if before != after
+        ]
+        for change in sorted(found, key=lambda change: change.step):
+            changes.append(change)
+            for state in (change.before, change.after):
+                states.setdefault(state, Seen(state, episode.objects))
+        if settled:
+            states.setdefault(settled[0], Seen(settled[0], episode.objects))
+    return changes, list(states.values())
+
+
+def _settled_changes(
+    states: Sequence[Facts], settling: int, family: frozenset[str] | None
+) -> list[tuple[int, int, Facts, Facts]]:
+    """Return for each change since when all had been settled, when it began, and the states before and after.
+
+    With a `family` of predicates, only their facts change.
+    """
+
+    def changed(before: Facts, after: Facts) -> Facts:
+        difference = before ^ after if before is not after else frozenset()
+        return frozenset(fact for fact in difference if family is None or fact.predicate in family)
+
+    steps = [step for step in range(1, len(states)) if changed(states[step - 1], states[step])]
+    together: list[list[int]] = []
+    for step in steps:
+        if together and step - together[-1][-1] <= settling:
+            together[-1].append(step)
+        else:
+            together.append([step])
+    begins = [0, *(group[-1] for group in together)]
+    found = []
+    for begin, group in zip(begins, together, strict=False):
+        before = states[group[0] - 1]
+        found.append((begin, group[0], before, before ^ changed(before, states[group[-1]])))
+    return found
 
 
 def independent_predicates(episodes: Sequence[Sequence[Facts]], settling: int) -> list[frozenset[str]]:
@@ -176,17 +249,18 @@ def independent_predicates(episodes: Sequence[Sequence[Facts]], settling: int) -
 def _change_times(states: Sequence[Facts]) -> Times:
     found: dict[str, list[int]] = {}
     for step in range(1, len(states)):
-        if states[step] is not states[step - 1] and states[step] != states[step - 1]:
+        if states[step] is not states[step - 1]:
             for predicate in {fact.predicate for fact in states[step] ^ states[step - 1]}:
                 found.setdefault(predicate, []).append(step)
     return {predicate: np.array(steps, np.int64) for predicate, steps in found.items()}
 
 
 def _depend(one: str, other: str, times: Sequence[tuple[Times, int]], window: int) -> bool:
-    """Whether one predicate changes with another clearly more often than by chance."""
+    """Return whether one predicate changes with another clearly more often than by chance."""
     here, chance, total = 0, 0.0, 0
+    never = np.zeros(0, np.int64)
     for found, length in times:
-        steps, others = found.get(one, NEVER), found.get(other, NEVER)
+        steps, others = found.get(one, never), found.get(other, never)
         total += len(steps)
         here += _near(steps, others, window)
         chance += len(steps) * _near(np.arange(1, length), others, window) / max(1, length - 1)
@@ -194,133 +268,26 @@ def _depend(one: str, other: str, times: Sequence[tuple[Times, int]], window: in
 
 
 def _near(steps: NDArray[np.int64], others: NDArray[np.int64], window: int) -> int:
-    """How many of the steps are within a window of one of the others."""
-    if not (len(others) and len(steps)):
-        return 0
-    places = np.searchsorted(others, steps)
-    after = np.abs(others[np.minimum(places, len(others) - 1)] - steps)
-    before = np.abs(others[np.maximum(places - 1, 0)] - steps)
-    return int((np.minimum(before, after) <= window).sum())
+    """Return how many of the steps are within a window of one of the others, which are in order."""
+    first = np.searchsorted(others, steps - window)
+    return int((np.searchsorted(others, steps + window, side="right") > first).sum())
 
 
-Bools = NDArray[np.bool_]
-
-
-@dataclass(frozen=True)
-class Change:
-    """One settled state, which began at a timestep, ends at another, at which the first fact changed."""
-
-    episode: int
-    begin: int
-    step: int
-    before: Facts
-    after: Facts
-    is_arrival: bool = False  # of objects that nobody had seen, beside another change
-
-
-class Seen(NamedTuple):
-    """A settled state, and the types of the episode's objects."""
-
-    state: Facts
-    objects: Mapping[str, str]
-
-
-@dataclass(frozen=True)
-class Changes:
-    """All changes of some episodes, the settled states, and how often there was nothing but flicker."""
-
-    changes: tuple[Change, ...]
-    states: tuple[Seen, ...]  # the distinct ones, in the order in which they were first seen
-    blips: int  # of a fact, for a timestep or two
-    undone: int  # changes after which all was as before
-
-
-def find_changes(episodes: Sequence[Episode], settling: int, blip: int) -> Changes:
-    """Find the changes of every episode.
-
-    A fact that holds, or does not, for at most `blip` timesteps is taken for a mislabel. What changes within `settling`
-    timesteps of each other is one change, but for predicates that have nothing to do with each other. With both 0, as
-    for plans, every difference is a change.
-    """
-    changes: list[Change] = []
-    states: dict[Facts, Seen] = {}
-    undone = 0
-    cleaned = [without_blips(episode.states, blip) for episode in episodes]
-    every = [settled for settled, _ in cleaned]
-    families: list[frozenset[str] | None] = [None]
-    if settling:
-        families = [*independent_predicates(every, settling)]
-    for number, (episode, settled) in enumerate(zip(episodes, every, strict=True)):
-        found: list[Change] = []
-        for family in families:
-            for begin, step, before, after in _settled_changes(settled, settling, family):
-                if before == after:
-                    undone += 1
-                else:
-                    found.append(Change(number, begin, step, before, after))
-        for change in sorted(found, key=lambda change: change.step):
-            changes.append(change)
-            for state in (change.before, change.after):
-                states.setdefault(state, Seen(state, episode.objects))
-        if settled:
-            states.setdefault(settled[0], Seen(settled[0], episode.objects))
-    return Changes(tuple(changes), tuple(states.values()), sum(removed for _, removed in cleaned), undone)
-
-
-def _settled_changes(
-    states: Sequence[Facts], settling: int, family: frozenset[str] | None
-) -> list[tuple[int, int, Facts, Facts]]:
-    """Return for each change since when all had been settled, when it began, and the states before and after.
-
-    With a `family` of predicates, only their facts change.
-    """
-    steps = [
-        step
-        for step in range(1, len(states))
-        if states[step] is not states[step - 1]
-        and any(family is None or fact.predicate in family for fact in states[step] ^ states[step - 1])
-    ]
-    together: list[list[int]] = []
-    for step in steps:
-        if together and step - together[-1][-1] <= settling:
-            together[-1].append(step)
-        else:
-            together.append([step])
-    begins = [0, *(group[-1] for group in together)]
-    pairs = zip(begins, together, strict=False)
-    return [(begin, group[0], *_ends(states[group[0] - 1], states[group[-1]], family)) for begin, group in pairs]
-
-
-def _ends(before: Facts, after: Facts, family: frozenset[str] | None) -> tuple[Facts, Facts]:
-    """Return the state before, and that state with what has changed of a family of predicates."""
-    if family is None:
-        return before, after
-    changed = frozenset(fact for fact in before ^ after if fact.predicate in family)
-    return before, before ^ changed
-
-
-def without_blips(states: Sequence[Facts], blip: int) -> tuple[list[Facts], int]:
-    """Return the states as most timesteps around each have them, fact by fact, and how many facts differ."""
-    runs = [(state, len(list(group))) for state, group in groupby(states)]
-    if blip == 0 or len(runs) < 3 or all(length > blip for _, length in runs[1:-1]):
-        return list(states), 0
-    facts = sorted(frozenset().union(*(state for state, _ in runs)))
-    rows = np.array([[fact in state for fact in facts] for state, _ in runs], bool)
-    held = np.repeat(rows, [length for _, length in runs], axis=0)
-    smooth = _majority(held, blip)
-    changed = np.flatnonzero((smooth != held).any(axis=1))
-    result = list(states)
-    for step in changed.tolist():
-        result[step] = frozenset(fact for fact, holds in zip(facts, smooth[step], strict=True) if holds)
-    return result, int((smooth != held).sum())
-
-
-def _majority(held: Bools, blip: int) -> Bools:
-    """Return what most of the timesteps from `blip` before to `blip` after each one say.
+def without_blips(states: Sequence[Facts]) -> list[Facts]:
+    """Return the states as most timesteps around each have them, fact by fact.
 
     The last timestep goes on for ever, as an episode may end with what was wanted. The first is as doubtful as any.
     """
-    padded = np.concatenate([held[1 : blip + 1][::-1], held, np.repeat(held[-1:], blip, axis=0)])
-    total = np.concatenate([np.zeros((1, held.shape[1]), np.int64), np.cumsum(padded, axis=0, dtype=np.int64)])
-    window = 2 * blip + 1
-    return np.asarray(total[window:] - total[:-window] > blip)
+    runs = [(state, len(list(group))) for state, group in groupby(states)]
+    if len(runs) < 3 or all(length > BLIP for _, length in runs[1:-1]):
+        return list(states)
+    facts = sorted(frozenset().union(*(state for state, _ in runs)))
+    rows = np.array([[fact in state for fact in facts] for state, _ in runs], bool)
+    held = np.repeat(rows, [length for _, length in runs], axis=0)
+    padded = np.concatenate([held[1 : BLIP + 1][::-1], held, np.repeat(held[-1:], BLIP, axis=0)])
+    around = np.stack([padded[start : start + len(held)] for start in range(2 * BLIP + 1)])
+    smooth = around.sum(axis=0) > BLIP
+    result = list(states)
+    for step in np.flatnonzero((smooth != held).any(axis=1)).tolist():
+        result[step] = frozenset(fact for fact, holds in zip(facts, smooth[step], strict=True) if holds)
+    return result

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice, product
-from typing import Literal, NamedTuple
+from itertools import product
+from typing import Literal
 
 import msgspec
 
 from bilevel.demonstrations.checking import Kind, Kinds
-from bilevel.domain_learning.changes import Episode
+from bilevel.domain_learning.changes import Episode, Seen
+from bilevel.domain_learning.conditions import never_mattered
 from bilevel.rules.matching import Binding, join
 from bilevel.rules.nearest_action import Nearest, nearest_action
 from bilevel.rules.traces import Change, Explanation, explain_change, traces_from_states
@@ -24,10 +25,9 @@ from bilevel.symbolic.domain import (
     Domain,
     Facts,
     Outcome,
-    Parameter,
     Schema,
 )
-from bilevel.symbolic.semantics import applicable, bind_outcome, ground, is_trivial_equality, progress, substitute
+from bilevel.symbolic.semantics import applicable, bind_outcome, ground, progress, substitute
 
 MOST_EVENTS = 4  # at the same step
 
@@ -73,103 +73,58 @@ def _parts(domain: Domain, before: Facts, after: Facts, objects: Mapping[str, st
                     yield grounded, bind_outcome(outcome, binding)
 
 
-MOST_BINDINGS = 10_000  # of a schema's parameters that are looked at in one state
+# What never mattered
 
 
-class Condition(NamedTuple):
-    """A fact that shall hold, or shall not."""
-
-    atom: Atom
-    wanted: bool = True
-
-    def __str__(self) -> str:
-        return str(self.atom) if self.wanted else f"not {self.atom}"
-
-    def holds(self, state: Facts, binding: Binding) -> bool:
-        """Whether it holds in a state for these objects."""
-        atom = substitute(self.atom, binding)
-        return (atom in state or is_trivial_equality(atom)) == self.wanted
+def conditions_of(schema: Schema) -> Facts:
+    """Return the conditions of an action as facts; that one must not hold is a fact about what is `not` so."""
+    return schema.precondition | {Atom(f"not {name}", terms) for name, terms in schema.negative_precondition}
 
 
-class Situation(NamedTuple):
-    """The facts of a state by their predicates, and the objects in it with their types."""
-
-    state: Facts
-    by_predicate: Mapping[str, Facts]
-    objects: Mapping[str, str]
-
-
-def situation(state: Facts, objects: Mapping[str, str]) -> Situation:
-    """Return a state, ready to be asked."""
-    found: dict[str, set[Atom]] = {}
-    for fact in state:
-        found.setdefault(fact.predicate, set()).add(fact)
-    return Situation(state, {name: frozenset(facts) for name, facts in found.items()}, objects)
+def with_absent(seen: Seen, domain: Domain) -> Seen:
+    """Return a state with the facts about what is not so, and about what is equal, that conditions may ask for."""
+    wanted = {atom.predicate for schema in _everything(domain).values() for atom in conditions_of(schema)}
+    facts = {Atom(EQUALITY, (name, name)) for name in seen.objects} | seen.state
+    absent = set()
+    for predicate in (name.removeprefix("not ") for name in wanted if name.startswith("not ")):
+        arity = 2 if predicate == EQUALITY else domain.predicates[predicate].arity
+        every = (Atom(predicate, terms) for terms in product(seen.objects, repeat=arity))
+        absent |= {Atom(f"not {predicate}", atom.terms) for atom in every if atom not in facts}
+    return Seen(frozenset(absent | facts), seen.objects)
 
 
-def conditions_of(schema: Schema) -> list[Condition]:
-    """Return the conditions of an action, in a fixed order."""
-    positive = [Condition(atom) for atom in sorted(schema.precondition)]
-    return positive + [Condition(atom, wanted=False) for atom in sorted(schema.negative_precondition)]
-
-
-def untested(schema: Schema, domain: Domain, situations: Iterable[Situation]) -> list[Condition]:
+def untested(schema: Schema, domain: Domain, states: Collection[Seen]) -> list[Atom]:
     """Return the conditions that held in every state in which all others did, for whatever objects.
 
     What an outcome deletes is left out: it has to be there, whatever else holds.
     """
+    types = {parameter.name: parameter.type for parameter in schema.parameters}
     conditions = conditions_of(schema)
+    asked = [*sorted(schema.precondition), *sorted(conditions - schema.precondition)]
     deleted = NO_FACTS.union(*(outcome.delete for outcome in schema.outcomes))
-    mentioned = {term for condition in conditions for term in condition.atom.terms}
-    parameters = [parameter for parameter in schema.parameters if parameter.name in mentioned]
-    left = {condition: None for condition in conditions if condition.atom not in deleted or not condition.wanted}
-    for where in situations:
-        for condition in [*left]:
-            rest = [other for other in conditions if other is not condition]
-            if not all(condition.holds(where.state, found) for found in bindings(parameters, rest, domain, where)):
-                del left[condition]
-    return [*left]
+    return [
+        atom
+        for atom in asked
+        if atom not in deleted and never_mattered(conditions, frozenset({atom}), types, domain, states)
+    ]
 
 
-def telling(atoms: Iterable[Atom], schema: Schema, domain: Domain, situations: Iterable[Situation]) -> list[Atom]:
+def missing(atoms: Iterable[Atom], schema: Schema, domain: Domain, states: Collection[Seen]) -> list[Atom]:
     """Return those atoms that did not hold in some state in which all conditions did, for the same objects."""
-    silent = dict.fromkeys(sorted(atoms))
-    found: list[Atom] = []
-    for where in situations if silent else ():
-        for binding in bindings(schema.parameters, conditions_of(schema), domain, where):
-            found += (atom for atom in silent if substitute(atom, binding) not in where.state)
-            silent = {atom: None for atom in silent if atom not in found}
-        if not silent:
-            break
-    return sorted(found)
+    types = {parameter.name: parameter.type for parameter in schema.parameters}
+    conditions = conditions_of(schema)
+    return [
+        atom
+        for atom in sorted(atoms)
+        if not never_mattered(conditions | {atom}, frozenset({atom}), types, domain, states)
+    ]
 
 
-def bindings(
-    parameters: Sequence[Parameter], conditions: Iterable[Condition], domain: Domain, where: Situation
-) -> Iterator[Binding]:
-    """Give the objects for parameters, of their types, for which the conditions hold."""
-    facts: list[tuple[Atom, Facts]] = []
-    others: list[Condition] = []
-    for literal in conditions:
-        atom, wanted = literal
-        if wanted and atom.predicate != EQUALITY:
-            facts.append((atom, where.by_predicate.get(atom.predicate, NO_FACTS)))
-        else:
-            others.append(literal)
-    for found in join(facts, {}):
-        choices = (
-            [
-                name
-                for name in ([found[parameter.name]] if parameter.name in found else where.objects)
-                if domain.is_subtype(where.objects.get(name, parameter.type), parameter.type)
-            ]
-            for parameter in parameters
-        )
-        for arguments in islice(product(*choices), MOST_BINDINGS):
-            binding = dict(zip((parameter.name for parameter in parameters), arguments, strict=True))
-            if all(literal.holds(where.state, binding) for literal in others):
-                yield binding
+def _everything(domain: Domain) -> dict[str, Schema]:
+    return {**domain.schemas, **domain.events}
 
+
+# What is said of a schema
 
 Sort = Literal[
     "contradicted precondition",  # the effects came although it did not hold
@@ -354,15 +309,15 @@ def total(kinds: Iterable[Kind]) -> int:
     return sum(kind.count for kind in kinds)
 
 
-def check_domain(domain: Domain, episodes: Iterable[Episode]) -> DomainReport:
-    """Compare every change in the episodes with what the actions and events of a domain say."""
+def check_domain(domain: Domain, episodes: Iterable[tuple[int, Episode]]) -> DomainReport:
+    """Compare every change in the episodes, each with its number, with what a domain's actions and events say."""
     if domain.adl:
         raise BadInput(f"domain '{domain.name}' is in ADL, whose conditions and effects cannot be told one by one")
     if not domain.schemas:
         raise BadInput(f"domain '{domain.name}' has no actions to check; learn some with 'bilevel domain learn'")
     check = _Check(domain)
-    for episode in episodes:
-        check.add(episode)
+    for number, episode in episodes:
+        check.add(number, episode)
     return check.report()
 
 
@@ -372,7 +327,7 @@ class _Check:
     def __init__(self, domain: Domain) -> None:
         self.domain = domain
         self._happenings = replace(domain, schemas=domain.events)
-        self._everything = replace(domain, schemas={**domain.schemas, **domain.events})
+        self._everything = replace(domain, schemas=_everything(domain))
         self._report = DomainReport(domain.name, actions=dict.fromkeys(domain.schemas, 0), events={})
         self._report.events = dict.fromkeys(domain.events, 0)
         self._explained, self._by_event, self._ambiguous = Kinds(), Kinds(), Kinds()
@@ -380,12 +335,11 @@ class _Check:
         self._undeclared: dict[str, Undeclared] = {}
         self._occurrences = {name: Occurrences(schema) for name, schema in self._everything.schemas.items()}
         self._possible: Counter[str] = Counter()  # actions that are one of several explanations
-        self._situations: dict[tuple[Facts, tuple[tuple[str, str], ...]], Situation] = {}
+        self._states: dict[tuple[Facts, tuple[str, ...]], Seen] = {}
 
-    def add(self, episode: Episode) -> None:
+    def add(self, number: int, episode: Episode) -> None:
         """Take in one episode."""
         report, objects = self._report, {**self.domain.constants, **episode.objects}
-        number = report.episodes
         states = self._declared(number, episode.states, objects)
         goals = [NO_FACTS] * len(states)
         found = traces_from_states(self.domain, states, goals, episode.objects)
@@ -404,8 +358,7 @@ class _Check:
             self._flickers.note(number, change, objects)
         for state, present in dict.fromkeys(zip(states, episode.present(), strict=True)):
             there = {name: kind for name, kind in objects.items() if name in present or name in self.domain.constants}
-            if (state, key := tuple(there.items())) not in self._situations:
-                self._situations[state, key] = situation(state, there)
+            self._states.setdefault((state, tuple(there)), Seen(state, there))
         report.episodes += 1
         report.steps += max(0, len(states) - 1)
 
@@ -453,12 +406,13 @@ class _Check:
         report.contradicted = self._contradicted.with_nearest(self._everything)
         report.undeclared = list(self._undeclared.values())
         findings = [finding for each in self._occurrences.values() for finding in each.findings(self._possible)]
+        states = [with_absent(seen, self.domain) for seen in self._states.values()]
         for name, seen in self._occurrences.items():
             if seen.explained:
-                about = seen.schema, self.domain, self._situations.values()
-                held = telling(seen.unlisted, *about)
+                held = missing(seen.unlisted, seen.schema, self.domain, states)
                 findings += [Finding(name, "possible precondition", str(atom), of=seen.explained) for atom in held]
-                findings += [Finding(name, "untested precondition", str(each)) for each in untested(*about)]
+                never = untested(seen.schema, self.domain, states)
+                findings += [Finding(name, "untested precondition", str(atom)) for atom in never]
         wrong, doubtful = ([each for each in findings if each.is_wrong is truth] for truth in (True, False))
         report.findings = sorted(wrong, key=lambda each: -each.count) + doubtful
         return report

@@ -2,63 +2,29 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, product
 
 from bilevel.domain_learning.agent import Approach
-from bilevel.domain_learning.changes import Change, Episode, Seen
+from bilevel.domain_learning.changes import Episode, Seen, SettledChange
 from bilevel.domain_learning.groups import Occurrence, satisfying
 from bilevel.rules.learning import learn_rules
 from bilevel.rules.matching import Binding
 from bilevel.rules.rule import Rule, canonical
-from bilevel.rules.traces import Trace, TraceStep, segments, traces_from_states
+from bilevel.rules.traces import Trace, segments, traces_from_states
 from bilevel.symbolic.domain import NO_FACTS, ROOT_TYPE, Atom, Domain, Facts, Outcome, Parameter, Schema
 from bilevel.symbolic.semantics import Condition, GroundAction, progress, substitute_all
 
 BESIDE = "?beside"  # the variable of an object to which the agent comes, and which the effects do not mention
-
-
-@dataclass(frozen=True)
-class DomainSettings:
-    """How a domain is learned.
-
-    `settling`: what changes within so many timesteps of each other is one change. `blip`: what a label says for at most
-    so many timesteps is taken for a mislabel. Both are 0 for plans, where each state is a step. `fewest`: what happens
-    less often, or in fewer episodes, or in a smaller `share` of all changes, is no operator. `misses`: this share of
-    the occurrences may lack a condition.
-    """
-
-    settling: int = 5
-    blip: int = 2
-    fewest: int = 3
-    share: float = 0.005
-    misses: float = 0.03
-
-
-@dataclass(frozen=True)
-class Dropped:
-    """A change that was not taken for an operator: what it was, how often it was seen, and where first."""
-
-    text: str
-    count: int
-    episode: int
-    step: int
-
-
-@dataclass(frozen=True)
-class LearnedDomain:
-    """A domain with its operators and events, and what was seen of each.
-
-    `counts` says of each schema and event how often each of its outcomes was seen; `untold` names the parameters on
-    which the controls do not depend.
-    """
-
-    domain: Domain
-    counts: Mapping[str, tuple[int, ...]]
-    untold: Mapping[str, tuple[str, ...]]
-    dropped: tuple[Dropped, ...]
+HERE = "?here"  # the variable of a further object
+MISSES = 0.03  # this share of the occurrences may lack a condition
+MOST_LINKED = 2  # further objects that conditions may name
+USUALLY = 0.8  # of the times that the wider of two conditions holds
+MOST_EPISODES = 60  # that show ways to goals
+MOST_STEPS = 10  # of a plan that is shortened
 
 
 @dataclass
@@ -67,12 +33,10 @@ class Operator:
 
     outcomes: list[tuple[Outcome, int]]
     types: dict[str, str]  # of the parameters
-    occurrences: list[Occurrence]
     approach: Approach
     raw: Facts = NO_FACTS  # all that held always
     conditions: Facts = NO_FACTS
     linked: dict[str, Facts] = field(default_factory=dict)  # further variables, and what is said of them
-    negative: Facts = NO_FACTS
     spared: Facts = NO_FACTS  # what is deleted, if it is there
 
     @property
@@ -93,13 +57,31 @@ class Operator:
     def schema(self, name: str) -> Schema:
         """Return it as an action schema of this name."""
         parameters = tuple(Parameter(variable, kind) for variable, kind in self.types.items())
-        return Schema(name, parameters, self.conditions, tuple(o for o, _ in self.outcomes), self.negative)
+        return Schema(name, parameters, self.conditions, tuple(outcome for outcome, _ in self.outcomes))
+
+    def without(self, atoms: Facts, variable: str | None = None) -> Operator:
+        """Return it without some conditions, and perhaps a further variable."""
+        types = {name: kind for name, kind in self.types.items() if name != variable}
+        linked = {name: said for name, said in self.linked.items() if name != variable}
+        return replace(self, conditions=self.conditions - atoms, types=types, linked=linked)
 
 
-MOST_LINKED = 2  # further objects that conditions may name
-Seens = Sequence[Seen]
-MOST_STATES = 600  # in which it is looked whether a condition ever mattered
-USUALLY = 0.8
+def misses(occurrences: int) -> int:
+    """Return how many of the occurrences may lack a condition."""
+    return math.floor(MISSES * occurrences)
+
+
+def held_always(occurrences: Sequence[Occurrence]) -> Facts:
+    """Return what held before all occurrences, but for a few, over their own objects."""
+    counts: Counter[Atom] = Counter()
+    for occurrence in occurrences:
+        names = {name: variable for variable, name in occurrence.binding.items()}
+        about = frozenset(fact for fact in occurrence.change.before if names.keys() >= set(fact.terms))
+        counts.update(substitute_all(about, names))
+    return frozenset(atom for atom, count in counts.items() if count >= len(occurrences) - misses(len(occurrences)))
+
+
+# Further objects
 
 
 @dataclass(frozen=True)
@@ -111,57 +93,31 @@ class Linked:
     objects: tuple[str | None, ...]
 
 
-def held_always(occurrences: Sequence[Occurrence], misses: int) -> Facts:
-    """Return what held before all occurrences, but for a few, over their own objects."""
-    counts: Counter[Atom] = Counter()
-    for occurrence in occurrences:
-        counts.update(_over(occurrence.change.before, _names(occurrence.binding)))
-    return frozenset(atom for atom, count in counts.items() if count >= len(occurrences) - misses)
-
-
-def _names(binding: Mapping[str, str]) -> dict[str, str]:
-    return {name: variable for variable, name in binding.items()}
-
-
-def _over(facts: Iterable[Atom], names: Mapping[str, str]) -> set[Atom]:
-    """Return the facts that mention nothing but the named objects, with their names."""
-    return {
-        Atom(fact.predicate, tuple(names[term] for term in fact.terms))
-        for fact in facts
-        if all(term in names for term in fact.terms)
-    }
-
-
-def linked_objects(occurrences: Sequence[Occurrence], misses: int) -> list[Linked]:
+def linked_objects(occurrences: Sequence[Occurrence]) -> list[Linked]:
     """Return further objects of which the same is said each time, by facts that link them to those of the change."""
     tables = [_links(occurrence) for occurrence in occurrences]
-    found: list[Linked] = []
+    found: list[tuple[Facts, tuple[str | None, ...]]] = []
     whole = {frozenset(patterns) for table in tables[:3] for patterns in table.values()}
     pairs = {frozenset(pair) for patterns in whole for pair in combinations(sorted(patterns), 2)}
     for start in sorted(whole | pairs, key=lambda patterns: (-len(patterns), sorted(patterns))):
-        patterns = _common(start, tables, misses)
-        if any(_is_link(pattern) for pattern in patterns) and not any(patterns <= other.conditions for other in found):
-            found = [other for other in found if not other.conditions <= patterns]
-            objects = tuple(_fitting(table, patterns) for table in tables)
-            found.append(Linked(HERE, patterns, objects))
-    found.sort(key=lambda each: (-_links_together(each), -len(each.conditions), sorted(each.conditions)))
+        patterns = _common(start, tables)
+        if any(map(_is_link, patterns)) and not any(patterns <= other for other, _ in found):
+            objects = (next((o for o, said in table.items() if patterns <= said), None) for table in tables)
+            found = [*((other, theirs) for other, theirs in found if not other <= patterns), (patterns, tuple(objects))]
+
+    def order(item: tuple[Facts, object]) -> tuple[int, int, list[Atom]]:
+        """Those first that have to do with most of the change's objects."""
+        return -len({term for atom in item[0] for term in atom.terms if term != HERE}), -len(item[0]), sorted(item[0])
+
     return [
-        Linked(f"?y{i}", substitute_all(each.conditions, {HERE: f"?y{i}"}), each.objects)
-        for i, each in enumerate(found[:MOST_LINKED])
+        Linked(f"?y{number}", substitute_all(patterns, {HERE: f"?y{number}"}), objects)
+        for number, (patterns, objects) in enumerate(sorted(found, key=order)[:MOST_LINKED])
     ]
-
-
-def _links_together(linked: Linked) -> int:
-    """How many of the change's objects have to do with the further one."""
-    return len({term for atom in linked.conditions for term in atom.terms if term != HERE})
-
-
-HERE = "?here"
 
 
 def _links(occurrence: Occurrence) -> dict[str, set[Atom]]:
     """Return what the state before says of each further object, alone or together with those of the change."""
-    names = _names(occurrence.binding)
+    names = {name: variable for variable, name in occurrence.binding.items()}
     found: dict[str, set[Atom]] = {}
     for fact in occurrence.change.before:
         others = {term for term in fact.terms if term not in names}
@@ -176,18 +132,19 @@ def _is_link(pattern: Atom) -> bool:
     return any(term != HERE for term in pattern.terms)
 
 
-def _common(start: frozenset[Atom], tables: Sequence[Mapping[str, set[Atom]]], misses: int) -> frozenset[Atom]:
+def _common(start: Facts, tables: Sequence[Mapping[str, set[Atom]]]) -> Facts:
     """Return what of a few patterns holds of one object in all occurrences, but for a few of these."""
-    patterns = start
+    patterns, enough = start, len(tables) - misses(len(tables))
     while patterns:
         counts: Counter[Atom] = Counter()
         for table in tables:
             counts.update(max((patterns & said for said in table.values()), key=_most, default=NO_FACTS))
-        kept = frozenset(pattern for pattern in patterns if counts[pattern] >= len(tables) - misses)
-        together = sum(any(kept <= said for said in table.values()) for table in tables)
-        if kept == patterns and together >= len(tables) - misses:
-            return patterns
-        patterns = kept if kept != patterns else kept - {min(kept, key=lambda pattern: (counts[pattern], pattern))}
+        kept = frozenset(pattern for pattern in patterns if counts[pattern] >= enough)
+        if kept == patterns:
+            if sum(any(kept <= said for said in table.values()) for table in tables) >= enough:
+                return patterns
+            kept = kept - {min(kept, key=lambda pattern: (counts[pattern], pattern))}
+        patterns = kept
     return patterns
 
 
@@ -196,42 +153,52 @@ def _most(patterns: Iterable[Atom]) -> tuple[int, list[Atom]]:
     return len(ordered), ordered
 
 
-def _fitting(table: Mapping[str, set[Atom]], patterns: frozenset[Atom]) -> str | None:
-    return next((name for name, said in table.items() if patterns <= said), None)
+# Conditions that never mattered
+
+
+def instances(
+    conditions: Facts, types: Mapping[str, str], every: Sequence[str], domain: Domain, seen: Seen
+) -> Iterator[Binding]:
+    """Give the objects, of their types, for which the conditions hold; variables in `every` are each of their type."""
+
+    def fits(binding: Binding) -> bool:
+        return all(domain.is_subtype(seen.objects.get(name, ROOT_TYPE), types[v]) for v, name in binding.items())
+
+    choices = [[o for o, kind in seen.objects.items() if domain.is_subtype(kind, types[v])] for v in every]
+    for found in filter(fits, satisfying(conditions, seen.state)):
+        for chosen in product(*choices):
+            yield found | dict(zip(every, chosen, strict=True))
 
 
 def never_mattered(
-    conditions: Facts, tested: Facts, types: Mapping[str, str], some: Collection[str], domain: Domain, seen: Seens
+    conditions: Facts,
+    tested: Facts,
+    types: Mapping[str, str],
+    domain: Domain,
+    states: Iterable[Seen],
+    some: Collection[str] = (),
 ) -> bool:
-    """Whether in all states, and for all objects of which the other conditions hold, the tested ones hold as well.
+    """Return whether in all states, for all objects of which the other conditions hold, the tested ones hold as well.
 
     Variables that only the tested ones have are all objects of their type, but those among `some` are any one of them.
     """
     rest = conditions - tested
     bound = {term for atom in rest for term in atom.terms}
-    left = {term for atom in tested for term in atom.terms} - bound
-    every_one = sorted(left.difference(some))
-    for state, objects in seen[:: 1 + len(seen) // MOST_STATES]:
-
-        def fits(binding: Binding, objects: Mapping[str, str] = objects) -> bool:
-            return all(domain.is_subtype(objects.get(name, ROOT_TYPE), types[v]) for v, name in binding.items())
-
-        choices = [[o for o, kind in objects.items() if domain.is_subtype(kind, types[v])] for v in every_one]
-        for found in filter(fits, satisfying(rest, state)):
-            for chosen in product(*choices):
-                binding = found | dict(zip(every_one, chosen, strict=True))
-                wanted = substitute_all(tested, binding)
-                if not wanted <= state and not any(map(fits, satisfying(wanted, state))):
-                    return False
+    every = sorted({term for atom in tested for term in atom.terms} - bound - set(some))
+    for seen in states:
+        for binding in instances(rest, types, every, domain, seen):
+            wanted = substitute_all(tested, binding)
+            if not wanted <= seen.state and next(instances(wanted, types, (), domain, seen), None) is None:
+                return False
     return True
 
 
-def is_wider(one: Atom, other: Atom, seen: Seens) -> bool:
+def is_wider(one: Atom, other: Atom, states: Iterable[Seen]) -> bool:
     """Whether one of two conditions on the same objects holds wherever the other does, and seldom without it."""
     if one.terms != other.terms or len(set(one.terms)) < len(one.terms):
         return False
     both = alone = 0
-    for state, _ in seen:
+    for state, _ in states:
         places, others = ({fact.terms for fact in state if fact.predicate == each.predicate} for each in (one, other))
         if not others <= places:
             return False
@@ -240,48 +207,46 @@ def is_wider(one: Atom, other: Atom, seen: Seens) -> bool:
     return alone > 0 and both >= USUALLY * (both + alone)
 
 
-MOST_EPISODES = 60
-MOST_STEPS = 10  # of a plan that is shortened
+# Conditions that play no part in any plan
 
 
 def without_irrelevant(
-    operators: Sequence[Operator], frame: Domain, episodes: Sequence[Episode], changes: Sequence[Change]
-) -> None:
-    """Leave out conditions without which the same rules are learned, and no shorter plan would do.
+    operators: Sequence[Operator], frame: Domain, episodes: Sequence[Episode], changes: Sequence[SettledChange]
+) -> list[Operator]:
+    """Return the operators without the conditions without which the same rules are learned, and no shorter plan does.
 
     Those on facts that the operator deletes stay, and those on what the agent carries all the while. Of the others,
     what links further objects goes first.
     """
+    result = list(operators)
     shown = _shown(operators, frame, episodes, changes)
     for number, operator in enumerate(operators):
         for tested, variable in _candidates(operator):
-            types = {name: kind for name, kind in operator.types.items() if name != variable}
-            less = replace(operator, conditions=operator.conditions - tested, types=types)
-            if variable is None and not _binds(less, operator):
+            less = result[number].without(tested, variable)
+            if variable is None and _named(less) != _named(result[number]):
                 continue
-            fewer = [_weakened(trace, f"a{number}", operator, less) for trace in shown]
-            if _rules(shown, operators, frame, operator, less) == _rules(
-                fewer, operators, frame, operator, less
-            ) and not any(_is_shorter(after, before) for before, after in zip(shown, fewer, strict=True)):
-                operator.conditions, operator.types = less.conditions, less.types
-                operator.linked.pop(variable or "", None)
-                shown = fewer
+            kept = [place for place, name in enumerate(result[number].types) if name in less.types]
+            name, weaker = f"a{number}", [*result[:number], less, *result[number + 1 :]]
+            fewer = [_weakened(trace, name, result[number], less, kept) for trace in shown]
+            before = _rules(shown, _domain(result, frame), name, kept)
+            after = _rules(fewer, _domain(weaker, frame), name)
+            if before == after and not any(map(_is_shorter, fewer, shown)):
+                result, shown = weaker, fewer
+    return result
 
 
 def _candidates(operator: Operator) -> Iterator[tuple[Facts, str | None]]:
     """Yield what might be left out: a further object with all that is said of it, then single conditions."""
-    for variable in list(operator.linked):
-        yield operator.linked[variable], variable
-    linked = frozenset().union(*operator.linked.values())
+    for variable, said in operator.linked.items():
+        yield said, variable
+    linked = NO_FACTS.union(*operator.linked.values())
     for atom in sorted(operator.conditions - operator.deleted - linked):
         if operator.approach.carried.isdisjoint(atom.terms):
             yield frozenset({atom}), None
 
 
-def _binds(less: Operator, operator: Operator) -> bool:
-    """Whether a parameter that some condition named is still named by one."""
-    named = [{term for atom in each.conditions for term in atom.terms} for each in (less, operator)]
-    return named[0] == named[1]
+def _named(operator: Operator) -> set[str]:
+    return {term for atom in operator.conditions for term in atom.terms}
 
 
 def _domain(operators: Sequence[Operator], frame: Domain) -> Domain:
@@ -289,11 +254,11 @@ def _domain(operators: Sequence[Operator], frame: Domain) -> Domain:
 
 
 def _shown(
-    operators: Sequence[Operator], frame: Domain, episodes: Sequence[Episode], changes: Sequence[Change]
+    operators: Sequence[Operator], frame: Domain, episodes: Sequence[Episode], changes: Sequence[SettledChange]
 ) -> list[Trace]:
     """Return the ways to a goal that episodes show, one of each kind, as the operators explain them."""
-    domain = _domain(operators, frame)
     found: dict[object, Trace] = {}
+    domain = _domain(operators, frame)
     ours = {
         atom.predicate
         for each in operators
@@ -304,76 +269,57 @@ def _shown(
         for trace in traces_from_states(domain, states, goals, objects, settling=0).traces:
             for goal, steps in segments(trace):
                 names: dict[str, int] = {}
-                key = tuple(
-                    (
-                        step.action.action.name,
-                        tuple(names.setdefault(o, len(names)) for o in step.action.action.arguments),
-                    )
-                    for step in steps
-                )
+                actions = [step.action.action for step in steps]
+                key = tuple((a.name, *(names.setdefault(o, len(names)) for o in a.arguments)) for a in actions)
                 place = goal.predicate, tuple(names.get(term) for term in goal.terms)
                 found.setdefault((key, place), Trace(steps, trace.objects))
     return list(found.values())
 
 
 def _stories(
-    episodes: Sequence[Episode], changes: Sequence[Change], predicates: Collection[str]
-) -> list[tuple[list[Facts], list[Facts], dict[str, str]]]:
+    episodes: Sequence[Episode], changes: Sequence[SettledChange], predicates: Collection[str]
+) -> Iterable[tuple[list[Facts], list[Facts], Mapping[str, str]]]:
     """Return the settled states of some episodes, the goals there, and the objects.
 
     Facts of other predicates are left out: they may come and go, and no operator has to do with them.
     """
-
-    def without(state: Facts) -> Facts:
-        return frozenset(fact for fact in state if fact.predicate in predicates)
-
-    stories: dict[int, tuple[list[Facts], list[Facts], dict[str, str]]] = {}
+    stories: dict[int, tuple[list[Facts], list[Facts], Mapping[str, str]]] = {}
     for change in changes:
-        episode = episodes[change.episode]
-        if change.episode not in stories:
-            if len(stories) == MOST_EPISODES:
-                break
-            stories[change.episode] = [without(change.before)], [episode.goals[0]], dict(episode.objects)
-        states, goals, _ = stories[change.episode]
-        for state in map(without, (change.before, change.after)):
+        goals = episodes[change.episode].goals
+        before, after = (
+            frozenset(fact for fact in state if fact.predicate in predicates) for state in (change.before, change.after)
+        )
+        if change.episode not in stories and len(stories) == MOST_EPISODES:
+            break
+        states, wanted, _ = stories.setdefault(change.episode, ([before], [goals[0]], change.types))
+        for state in (before, after):
             if states[-1] != state:
                 states.append(state)
-                goals.append(episode.goals[change.step])
-    return list(stories.values())
+                wanted.append(goals[change.step])
+    return stories.values()
 
 
-def _weakened(trace: Trace, name: str, operator: Operator, less: Operator) -> Trace:
+def _weakened(trace: Trace, name: str, operator: Operator, less: Operator, kept: Sequence[int]) -> Trace:
     """Return the trace with fewer conditions, and perhaps fewer arguments, of one operator."""
-    kept = [index for index, variable in enumerate(operator.types) if variable in less.types]
     steps = []
     for step in trace.steps:
         done = step.action.action
         if done.name == name:
             binding = dict(zip(operator.types, done.arguments, strict=False))
             condition = Condition(substitute_all(less.conditions, binding), step.action.condition.negative)
-            action = done._replace(arguments=tuple(done.arguments[index] for index in kept))
+            action = done._replace(arguments=tuple(done.arguments[place] for place in kept))
             step = replace(step, action=GroundAction(action, condition, step.action.outcomes))
         steps.append(step)
     return Trace(tuple(steps), trace.objects)
 
 
-def _rules(
-    traces: Sequence[Trace], operators: Sequence[Operator], frame: Domain, operator: Operator, less: Operator
-) -> frozenset[Rule]:
-    """Return the rules of the traces, without the arguments that the weaker form of one operator has no more."""
-    number = next(number for number, each in enumerate(operators) if each is operator)
-    name = f"a{number}"
-    arity = max(
-        (len(s.action.action.arguments) for t in traces for s in t.steps if s.action.action.name == name), default=0
-    )
-    forms = [less if each is operator and arity == len(less.types) else each for each in operators]
-    kept = [index for index, variable in enumerate(forms[number].types) if variable in less.types]
-    domain = _domain(forms, frame)
+def _rules(traces: Sequence[Trace], domain: Domain, name: str, kept: Sequence[int] | None = None) -> frozenset[Rule]:
+    """Return the rules of the traces; of the arguments of the operator of this name, only those that are kept."""
     found = set()
     for rule in learn_rules(traces, domain):
         action = rule.action
-        if action.name == name:
-            action = action._replace(arguments=tuple(action.arguments[index] for index in kept))
+        if kept is not None and action.name == name:
+            action = action._replace(arguments=tuple(action.arguments[place] for place in kept))
         used = {term for atom in rule.atoms for term in atom.terms} | {*action.arguments}
         variables = tuple(variable for variable in rule.variables if variable.name in used)
         found.add(canonical(replace(rule, action=action, variables=variables), domain))
@@ -391,19 +337,10 @@ def _fewest(trace: Trace) -> int:
     """Return how many of the steps are needed, in their order, to achieve the goals that the last one achieved."""
     last = trace.steps[-1]
     wanted = last.goal & (last.next_state - last.state)
-    best = len(trace.steps)
-
-    def go_on(index: int, state: Facts, taken: int) -> None:
-        nonlocal best
-        if taken >= best:
-            return
-        if wanted <= state:
-            best = taken
-        elif index < len(trace.steps):
-            step: TraceStep = trace.steps[index]
+    fewest = {trace.steps[0].state: 0}  # to each state that can be reached
+    for step in trace.steps:
+        for state, taken in list(fewest.items()):
             if step.action.condition.holds(state):
-                go_on(index + 1, progress(state, step.outcome), taken + 1)
-            go_on(index + 1, state, taken)
-
-    go_on(0, trace.steps[0].state, 0)
-    return best
+                after = progress(state, step.outcome)
+                fewest[after] = min(taken + 1, fewest.get(after, taken + 1))
+    return min((taken for state, taken in fewest.items() if wanted <= state), default=len(trace.steps))

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from bilevel.demonstrations.dataset import Demonstrations
 from bilevel.demonstrations.traces import explain, label
-from bilevel.domain_learning.learn import learn_domain
+from bilevel.domain_learning.operators import learn_domain
 from bilevel.symbolic.domain import Action, Domain
 from bilevel.tasks.task import Task
 
@@ -141,8 +141,8 @@ def learn_symbols(demonstrations: Demonstrations, task: Task | None) -> tuple[De
 
     What the expert said it was doing plays no part in the domain. It is only translated into the learned actions.
     """
-    study = learn_domain(demonstrations, task, held_out=0.0)
-    domain, learned = study.domain, study.learned
+    learned = learn_domain(demonstrations, task, held_out=0.0)
+    domain = learned.domain
     translation = find_translation(
         (explain(demonstration, domain, *label(demonstration, task), use_recorded=False).actions, demonstration.actions)
         for demonstration in demonstrations
@@ -158,4 +158,4 @@ def learn_symbols(demonstrations: Demonstrations, task: Task | None) -> tuple[De
         "dropped": sum(dropped.count for dropped in learned.dropped),
         "asked_as": translation.texts(domain),
     }
-    return translated, LearnedSymbols(study.text, translation, summary)
+    return translated, LearnedSymbols(learned.text, translation, summary)
