@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from bilevel.planning.grounding import ConditionIndex, FondAction, Grounding, GroundOperator, Task, bits_of
+from bilevel.planning.grounding import ConditionIndex, FondAction, Grounding, GroundOperator, Task
 from bilevel.planning.placeholders import remember_newest
 from bilevel.planning.planner import (
     ContingentPolicy,
@@ -30,9 +30,9 @@ from bilevel.planning.planner import (
 from bilevel.planning.search import BestFirst, Estimate, RelaxedPlans, path_to
 from bilevel.symbolic.domain import Action, Domain, Problem
 from bilevel.symbolic.packed import no_garbage_collection
-from bilevel.symbolic.semantics import Condition, is_solved
+from bilevel.symbolic.semantics import is_solved
 
-START = Action("start")
+START, REST = Action("start"), Action("rest")
 LOCAL_STATES = 100  # that are looked at on the way back to a state that is covered
 
 
@@ -41,7 +41,7 @@ class Node:
     """What to do where the condition holds; it always holds in `state`, for which the node was made."""
 
     state: int
-    action: FondAction | None  # `None`: nothing, the goal is reached
+    action: FondAction
     condition: int
     links: list[Node | None]  # one for each outcome; `None` while nothing is known of it
     number: int = -1  # in the order in which nodes are made
@@ -63,7 +63,6 @@ class Link:
     @property
     def outcome(self) -> GroundOperator:
         """The outcome of the action that this link is for."""
-        assert self.node.action is not None
         return self.node.action.outcomes[self.index]
 
     @property
@@ -84,7 +83,7 @@ class PartialPolicy:
 
     def __init__(self, task: Task, deadline: Deadline) -> None:
         start, goal = task.state, task.goal
-        self.goal = Node(goal, None, goal, [])
+        self.goal = Node(goal, FondAction(REST, goal, ()), goal, [])
         self.root = Node(0, FondAction(START, 0, (GroundOperator(PlanStep(START), 0, add=start, delete=0),)), 0, [None])
         self.nodes: dict[Node, None] = {self.root: None}
         self.open = [Link(self.root, 0)]
@@ -178,7 +177,6 @@ class PartialPolicy:
         for node in [node for node in self.nodes if node not in reached]:
             self.remove(node)
         for node in self.nodes:
-            assert node.action is not None
             self._set_condition(node, node.action.precondition)
         for node in [self.goal, *self.nodes]:
             for link in list(node.callers):
@@ -256,7 +254,7 @@ def fond(domain: Domain, problem: Problem, time_limit: float) -> PlanResult:
                 "the planner 'search' may find a plan that hopes for the best"
             )
         return PlanResult(Status.UNSOLVABLE, message="no strong-cyclic policy exists")
-    decisions = tuple(_decision(node, task) for node in nodes)
+    decisions = tuple(Decision(task.condition(node.condition), node.action.action, node.distance) for node in nodes)
     return PlanResult(Status.SOLVED, policy=ContingentPolicy(decisions, placeholders))
 
 
@@ -302,10 +300,3 @@ def _planned(link: Link, graph: PartialPolicy, planner: WeakPlanner, stranded: S
         graph.connect(Link(node, step.action.outcomes.index(step.hoped)), target)
         target = node
     return target
-
-
-def _decision(node: Node, task: Task) -> Decision:
-    assert node.action is not None
-    literals = [task.literals[bit] for bit in bits_of(node.condition)]
-    facts = (frozenset(literal.atom for literal in literals if literal.present is truth) for truth in (True, False))
-    return Decision(Condition(*facts), node.action.action, node.distance)

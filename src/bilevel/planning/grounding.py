@@ -3,24 +3,40 @@
 Operators are found by relaxed reachability: a fact once reached stays reached, and each new one is joined with those
 before it through the schemas' preconditions, so that the cross product of all objects is never formed. A
 nondeterministic action becomes one instance per outcome and per choice of nature (the all-outcomes determinisation).
-Atoms are numbered, and the literals of atom i are 2i, that it is absent, and 2i + 1, that it is present.
 
-In a task, states, conditions and effects are integers, and bit i stands for a literal. Having more bits set never
-hurts: every literal that a condition tests has its own bit, present and absent ones alike. So where a policy works in a
-state it works in every state that has more bits set, and an outcome that sets no bit that was not set brings nothing.
+States, conditions and effects are integers: bit 2i says that atom i is absent, bit 2i + 1 that it is present. Having
+more bits set never hurts, as a condition has a bit for everything that it tests. So where a policy works in a state it
+works in every state that has more bits set, and an outcome that sets no bit that was not set brings nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise, product
-from typing import NamedTuple
 
 from bilevel.planning.planner import Deadline, PlanStep
-from bilevel.symbolic.domain import EQUALITY, Action, Atom, Domain, Facts, Outcome, Problem, Schema, is_variable
+from bilevel.symbolic.domain import (
+    EQUALITY,
+    NO_FACTS,
+    Action,
+    Atom,
+    Domain,
+    Outcome,
+    Problem,
+    Schema,
+    is_variable,
+)
 from bilevel.symbolic.packed import no_garbage_collection
-from bilevel.symbolic.semantics import GroundAction, bind_outcome, ground, makes_object, new_object, substitute
+from bilevel.symbolic.semantics import (
+    Condition,
+    GroundAction,
+    bind_outcome,
+    ground,
+    makes_object,
+    new_object,
+    substitute,
+)
 
 # Holds of a pool object once an action has made it; the space keeps it apart from any predicate of a domain.
 MADE = "made by nature"
@@ -65,13 +81,6 @@ class ConditionIndex:
         return sorted(found)
 
 
-class Literal(NamedTuple):
-    """A fact that is present, or one that is absent; to the search both are just things that may be true."""
-
-    atom: Atom
-    present: bool = True
-
-
 @dataclass(frozen=True, slots=True)
 class GroundOperator:
     """One way a step can go: where the `precondition` bits are set it clears `delete`, then sets `add`."""
@@ -102,108 +111,111 @@ class FondAction:
 
 @dataclass(frozen=True)
 class Task:
-    """A planning problem over bit masks; bit i stands for `literals[i]`.
+    """A planning problem over bit masks.
 
     Operators are the useful outcomes of actions, and `owners[i]` is the action of operator i.
     """
 
-    literals: tuple[Literal, ...]
+    atoms: Sequence[Atom]
     operators: tuple[GroundOperator, ...]
     owners: tuple[FondAction, ...]
     state: int
     goal: int
 
-
-class Instance(NamedTuple):
-    """One way a step can go, over the numbers of literals; what it makes true makes the opposites false."""
-
-    step: PlanStep
-    condition: frozenset[int]
-    effect: frozenset[int]
+    def condition(self, mask: int) -> Condition:
+        """Return which facts must be present and which absent for these bits to be set."""
+        bits = [*bits_of(mask)]
+        present, absent = (frozenset(self.atoms[bit >> 1] for bit in bits if bit & 1 == its) for its in (1, 0))
+        return Condition(present, absent)
 
 
 class GroundProblem:
-    """The instances of a problem's actions, for tasks from any state that can be reached to any goal."""
+    """The operators of a problem's actions, for tasks from any state that can be reached to any goal."""
 
     @no_garbage_collection()
     def __init__(self, domain: Domain, problem: Problem, deadline: Deadline, new_objects: int = 0) -> None:
         """`new_objects` is how many objects of each type the `new` variables of existential effects may make."""
         self._domain, self._objects, self._new_objects = domain, problem.objects, new_objects
         found = _Grounder(domain, problem, deadline, new_objects).reach()
-        self.reached = problem.state.union(*(each.add for each in found))
-        self._atoms = sorted(self.reached.union(*(each.negative | each.delete for each in found)))
+        self._reached = problem.state.union(*(outcome.add for _, _, outcome in found))
+        changing = NO_FACTS.union(*(outcome.add | outcome.delete for _, _, outcome in found))
+        self._constant = problem.state - changing
+        self._atoms = sorted(changing)
         self._numbers = {atom: number for number, atom in enumerate(self._atoms)}
-        self.instances: list[Instance] = []
-        self._achievers: dict[int, list[int]] = {}  # the instances that make a literal true
-        for index, each in enumerate(found):
+        self._absent = sum([1 << 2 * number for number in self._numbers.values()])  # every bit for absence
+        self.operators: list[GroundOperator] = []
+        self._achievers: dict[int, list[int]] = {}  # the operators that set a bit
+        for step, condition, outcome in found:
             deadline.check()
-            effect = self._literals(each.add, each.delete - each.add)
-            self.instances.append(Instance(each.step, self._literals(each.positive, each.negative), effect))
-            for literal in effect:
-                self._achievers.setdefault(literal, []).append(index)
+            if condition.negative.isdisjoint(self._constant):
+                needed = self._mask(condition.positive - self._constant, condition.negative & changing)
+                effect = self._mask(outcome.add, outcome.delete - outcome.add)
+                for bit in bits_of(effect):
+                    self._achievers.setdefault(bit, []).append(len(self.operators))
+                self.operators.append(GroundOperator(step, needed, effect, self._opposite(effect)))
 
-    def _literals(self, present: Facts, absent: Facts) -> frozenset[int]:
+    def _mask(self, present: Iterable[Atom], absent: Iterable[Atom]) -> int:
         numbers = self._numbers
-        return frozenset([2 * numbers[atom] + 1 for atom in present] + [2 * numbers[atom] for atom in absent])
+        return sum([2 << 2 * numbers[atom] for atom in present]) + sum([1 << 2 * numbers[atom] for atom in absent])
+
+    def _opposite(self, mask: int) -> int:
+        """Absence for presence, and presence for absence."""
+        return (mask & self._absent) << 1 | mask >> 1 & self._absent
 
     def covers(self, domain: Domain, problem: Problem, new_objects: int) -> bool:
-        """Return whether the problem differs from the one that was grounded in its goal and in what holds only."""
+        """Return whether the problem differs from the one that was grounded in its goal and in what changes only."""
         same = self._domain is domain and self._objects == problem.objects and self._new_objects == new_objects
-        return same and problem.state <= self.reached
+        return same and self._constant <= problem.state <= self._reached
 
     @no_garbage_collection()
     def task(self, problem: Problem, deadline: Deadline) -> Task | None:
         """Return the problem over bit masks; `None` where it is plain that it has no plan.
 
-        Only literals that can change and can matter have a bit, and an action that asks for one that is never true has
-        no operator. Of actions that are the same there is only the first.
+        Only bits that can change and can matter are ever set, and an action that asks for one that is never set has no
+        operator. Of actions that are the same there is only the first.
         """
-        if not problem.goal <= self.reached:
+        numbers, holding = self._numbers, problem.state
+        if not (problem.goal <= self._reached and problem.negative_goal.isdisjoint(self._constant)):
             return None
-        goal = self._literals(problem.goal, problem.negative_goal.intersection(self._numbers))
-        at_first = {2 * number + (atom in problem.state) for number, atom in enumerate(self._atoms)}
-        constant = {literal for literal in at_first if literal ^ 1 not in self._achievers}
-        impossible = {literal ^ 1 for literal in constant}
+        state = self._mask(holding - self._constant, (atom for atom in self._atoms if atom not in holding))
+        goal = self._mask(problem.goal - self._constant, problem.negative_goal.intersection(numbers))
+        constant = state & ~self._opposite(sum([1 << bit for bit in self._achievers]))
+        impossible = self._opposite(constant)
         if goal & impossible:
             return None
-        relevant = self._relevant(goal - constant, constant, impossible, deadline)
-        bits = {literal: 1 << place for place, literal in enumerate(sorted(relevant))}
-
-        def mask(literals: Iterable[int]) -> int:
-            return sum([bits[literal] for literal in literals if literal in bits])
-
+        relevant = self._relevant(goal & ~constant, constant, impossible, deadline)
         actions: dict[object, FondAction] = {}
-        for action, instances in groupby(self.instances, lambda instance: instance.step.action):
+        for action, operators in groupby(self.operators, lambda operator: operator.step.action):
             outcomes: dict[object, GroundOperator] = {}
-            for step, condition, effect in instances:
+            for operator in operators:
                 deadline.check()
-                if condition.isdisjoint(impossible):
-                    made = mask(condition), mask(effect), mask(literal ^ 1 for literal in effect)
-                    outcomes.setdefault(made, GroundOperator(step, *made))
+                if not operator.precondition & impossible:
+                    masks = operator.precondition & relevant, operator.add & relevant, operator.delete & relevant
+                    outcomes.setdefault(masks, GroundOperator(operator.step, *masks))
             if outcomes:
-                operators = tuple(outcomes.values())
-                actions.setdefault(frozenset(outcomes), FondAction(action, operators[0].precondition, operators))
+                kept = tuple(outcomes.values())
+                actions.setdefault(frozenset(outcomes), FondAction(action, kept[0].precondition, kept))
         owned = [(outcome, owner) for owner in actions.values() for outcome in owner.outcomes if outcome.is_useful]
         return Task(
-            literals=tuple(Literal(self._atoms[literal >> 1], bool(literal & 1)) for literal in bits),
+            atoms=self._atoms,
             operators=tuple(operator for operator, _ in owned),
             owners=tuple(owner for _, owner in owned),
-            state=mask(at_first),
-            goal=mask(goal),
+            state=state & relevant,
+            goal=goal & relevant,
         )
 
-    def _relevant(self, goal: Set[int], constant: Set[int], impossible: Set[int], deadline: Deadline) -> set[int]:
-        """Return the changing literals that the goal, or an instance that adds a relevant one, asks for."""
-        relevant, unexplored, seen = set(goal), list(goal), set[int]()
+    def _relevant(self, goal: int, constant: int, impossible: int, deadline: Deadline) -> int:
+        """Return the changing bits that the goal, or an operator that sets a relevant one, asks for."""
+        relevant, unexplored, seen = goal, [*bits_of(goal)], set[int]()
         while unexplored:
             deadline.check()
             for index in self._achievers.get(unexplored.pop(), ()):
-                condition = self.instances[index].condition
-                if index not in seen and condition.isdisjoint(impossible):
+                condition = self.operators[index].precondition
+                if index not in seen and not condition & impossible:
                     seen.add(index)
-                    new = condition - constant - relevant
+                    new = condition & ~constant & ~relevant
                     relevant |= new
-                    unexplored.extend(new)
+                    unexplored.extend(bits_of(new))
         return relevant
 
 
@@ -234,16 +246,7 @@ def makers_of_new_objects(domain: Domain, problem: Problem) -> list[str]:
     ]
 
 
-class _Found(NamedTuple):
-    """An instance in facts."""
-
-    step: PlanStep
-    positive: Facts
-    negative: Facts
-    add: Facts
-    delete: Facts
-
-
+Instance = tuple[PlanStep, Condition, Outcome]  # one way a step can go, in facts
 Binding = Mapping[str, str]
 
 
@@ -264,9 +267,9 @@ class _Grounder:
         self._agenda = list(self._reached)
         self._taken_up: dict[tuple[object, ...], list[Atom]] = {}  # by predicate; by predicate, place and term
         self._seen: set[Action] = set()
-        self._found: list[_Found] = []
+        self._found: list[Instance] = []
 
-    def reach(self) -> list[_Found]:
+    def reach(self) -> list[Instance]:
         """Every instance whose positive precondition can be reached, in the order of schemas and objects."""
         watchers: dict[str, list[tuple[Schema, Atom, list[Atom]]]] = {}  # a condition, and the others of its schema
         for schema in self._domain.schemas.values():
@@ -287,8 +290,8 @@ class _Grounder:
         places = {name: place for place, name in enumerate(self._domain.schemas)}
         rank = {name: index for index, name in enumerate(self._known)}
 
-        def order(found: _Found) -> tuple[int, list[int], int, list[int]]:
-            (name, arguments), outcome, choice = found.step
+        def order(instance: Instance) -> tuple[int, list[int], int, list[int]]:
+            (name, arguments), outcome, choice = instance[0]
             return places[name], [rank[argument] for argument in arguments], outcome, [rank[its] for _, its in choice]
 
         self._deadline.check()
@@ -365,8 +368,8 @@ class _Grounder:
                 new, old = (frozenset(Atom(MADE, (name,)) for name in names) for names in (made, before))
                 bound = bind_outcome(outcome, dict(zip(variables, choice, strict=True))) if choice else outcome
                 step = PlanStep(action.action, index, tuple(zip(variables, choice, strict=True)))
-                positive, negative = action.condition.positive | used | old, action.condition.negative | new
-                self._found.append(_Found(step, positive, negative, bound.add | new, bound.delete))
+                condition = Condition(action.condition.positive | used | old, action.condition.negative | new)
+                self._found.append((step, condition, Outcome(bound.add | new, bound.delete)))
                 fresh = sorted(bound.add.union(new).difference(self._reached))
                 self._reached.update(dict.fromkeys(fresh))
                 self._agenda.extend(fresh)

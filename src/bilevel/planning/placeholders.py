@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import islice, product
-from math import prod
 from typing import NamedTuple
 
 from bilevel.planning.grounding import makers_of_new_objects
@@ -99,7 +98,7 @@ def _obstacle(domain: Domain, problem: Problem, placeholders: tuple[Placeholder,
                 ):
                     return f"in '{schema.name}' nature may choose any {variable.type}, whenever it was made"
     known = {**objects, **{placeholder.name: placeholder.type for placeholder in placeholders}}
-    if any(_count_about(placeholder, domain, known) > MOST_FACTS for placeholder in placeholders):
+    if any(len([*islice(_facts_about(each, domain, known), MOST_FACTS + 1)]) > MOST_FACTS for each in placeholders):
         return f"there are more than {MOST_FACTS} facts about one"
     return None
 
@@ -121,26 +120,14 @@ def _standing_in(
 
 def _facts_about(placeholder: Placeholder, domain: Domain, objects: Mapping[str, str]) -> Iterator[Atom]:
     """Yield every fact that can ever be about the placeholder: its predicate is one that some action makes true."""
-    for predicate, terms in _terms_about(placeholder, domain, objects):
-        for chosen in product(*terms):
-            yield Atom(predicate, chosen)
-
-
-def _count_about(placeholder: Placeholder, domain: Domain, objects: Mapping[str, str]) -> int:
-    return sum(prod(map(len, terms)) for _, terms in _terms_about(placeholder, domain, objects))
-
-
-def _terms_about(
-    placeholder: Placeholder, domain: Domain, objects: Mapping[str, str]
-) -> Iterator[tuple[str, list[list[str]]]]:
-    """Yield predicates with what may stand at each of their places, where one of these is for the placeholder."""
     outcomes = [outcome for schema in domain.schemas.values() for outcome in schema.outcomes]
     for name in sorted({atom.predicate for outcome in outcomes for atom in outcome.add}):
         types = [parameter.type for parameter in domain.predicates[name].parameters]
         fitting = [[each for each, kind in objects.items() if domain.is_subtype(kind, wanted)] for wanted in types]
         for place, wanted in enumerate(types):
             if domain.is_subtype(placeholder.type, wanted):
-                yield name, [*fitting[:place], [placeholder.name], *fitting[place + 1 :]]
+                terms = product(*fitting[:place], [placeholder.name], *fitting[place + 1 :])
+                yield from (Atom(name, chosen) for chosen in terms)
 
 
 class PlaceholderGuide:

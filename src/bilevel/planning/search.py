@@ -175,7 +175,9 @@ class RelaxedPlans:
         self._groups = [*groups.values()]  # of operators with the same condition
         self._counts = [condition.bit_count() for condition in groups]
         self._unconditional = groups.get(0, [])
-        self._waiting: list[list[int]] = [[] for _ in task.literals]  # for each bit the groups whose condition has it
+        self._waiting: list[list[int]] = [
+            [] for _ in range(2 * len(task.atoms))
+        ]  # for each bit the groups whose condition has it
         for number, condition in enumerate(groups):
             for bit in bits_of(condition):
                 self._waiting[bit].append(number)
