@@ -110,7 +110,7 @@ class _Sent(Generic[Item, Result]):
     """A function on its way to workers, pickled once, and unpickled once in each of them."""
 
     def __init__(self, function: Callable[[Item], Result]) -> None:
-        import cloudpickle  # which joblib brings
+        import cloudpickle
 
         try:
             self._data: bytes = cloudpickle.dumps(function)

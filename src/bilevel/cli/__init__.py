@@ -1,5 +1,6 @@
 """The command line: one module for a group of commands, which only parse and print."""
 
-from bilevel.cli.commands import COMMANDS, EXTRAS, main
+from bilevel.cli.commands import EXTRAS, main
+from bilevel.cli.options import COMMANDS
 
 __all__ = ["COMMANDS", "EXTRAS", "main"]

@@ -11,6 +11,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from importlib import import_module
 from typing import NoReturn
 
 import click
@@ -18,43 +19,10 @@ from click.exceptions import Exit, NoArgsIsHelpError
 from click.shell_completion import get_completion_class, shell_complete
 
 from bilevel import __version__
-from bilevel.cli import data, domains, evaluation, experiments, learning, planning, rules, running, tasks
+from bilevel.cli.options import COMMANDS
 from bilevel.cli.output import printable
 from bilevel.symbolic.domain import BadInput
 
-COMMANDS: dict[str, click.Command] = {  # in the order of the help
-    "check": tasks.check,
-    "collect": data.collect,
-    "import": data.import_,
-    "demonstrations check": data.check_data,
-    "demonstrations replay": data.replay,
-    "demonstrations show": data.show,
-    "demonstrations export": data.export,
-    "domain check": domains.check,
-    "domain show": domains.show,
-    "domain learn": domains.learn,
-    "learn": learning.learn,
-    "policies": learning.policies,
-    "run": running.run,
-    "evaluate": evaluation.evaluate,
-    "compare": evaluation.compare,
-    "methods": evaluation.methods,
-    "reproduce": experiments.reproduce,
-    "benchmark hard": experiments.benchmark_hard,
-    "benchmark axes": experiments.benchmark_axes,
-    "report": experiments.report,
-    "vla set-up": tasks.set_up_vla,
-    "vla fetch": tasks.fetch_vla,
-    "vla check": tasks.check_vla,
-    "rules learn": rules.learn,
-    "rules complete": rules.complete,
-    "rules show": rules.show,
-    "rules verify": rules.verify,
-    "solve": planning.solve,
-    "plan": planning.plan,
-    "validate": planning.validate,
-    "problem": planning.problem,
-}
 GROUPS = {
     "demonstrations": "Check, replay, show and export data sets of demonstrations.",
     "domain": "Learn domains from demonstrations, check them against some, show them.",
@@ -118,12 +86,20 @@ def program() -> None:
     """BISON: learn bilevel policies from demonstrations, run and measure them."""
 
 
-_groups: dict[str, click.Group] = {name: Group(name, help=text) for name, text in GROUPS.items()}
+def _add(name: str, command: click.Command) -> None:
+    """Add a command to the program, or to its group there."""
+    of, _, last = name.rpartition(" ")
+    if of and of not in program.commands:
+        program.add_command(Group(of, help=GROUPS[of]))
+    group = program.commands[of] if of else program
+    assert isinstance(group, click.Group)
+    group.add_command(command, last)
+
+
+for _module in ("running", "data", "domains", "learning", "evaluation", "experiments", "vla", "rules", "planning"):
+    import_module(f"bilevel.cli.{_module}")  # which adds its commands to COMMANDS
 for _name, _command in COMMANDS.items():
-    _of, _, _last = _name.rpartition(" ")
-    if _of:
-        program.add_command(_groups[_of])
-    _groups.get(_of, program).add_command(_command, _last)
+    _add(_name, _command)
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

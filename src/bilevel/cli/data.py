@@ -22,7 +22,7 @@ MOST_KINDS = 5  # of changes that are told; all are in --json
 placed_task_option = option("--task", "TASK", "Where the task is, if it is not registered: file.py:task, module:task.")
 
 
-@command()
+@command("collect")
 @shared("task")
 @required("--output", "DIR", "Folder for the data set: a manifest, and a file per episode.")
 @option("--objects", "N>0", "How many objects the environment shall have, as the task counts them.", 3)
@@ -66,7 +66,7 @@ def collect(task: str, output: Path, env_args: dict[str, Any], as_json: bool, **
     )
 
 
-@command()
+@command("demonstrations replay")
 @shared("folder")
 @option("--episode", "N", "Only this one, counted from 0.", metavar="K")
 @placed_task_option
@@ -101,7 +101,7 @@ def replay(folder: Path, task: str | None, video: Path | None, as_json: bool, **
     return 1 if differing else 0
 
 
-@command()
+@command("demonstrations show")
 @shared("folder")
 @option("--episode", "N", "Tell this one, counted from 0.", metavar="K")
 @shared("json")
@@ -145,7 +145,7 @@ def _story(demonstration: Demonstration) -> list[tuple[int, str]]:
     return sorted(story, key=lambda entry: entry[0])
 
 
-@command()
+@command("demonstrations export")
 @shared("folder")
 @option("--minari", "NAMESPACE/NAME-vN", "What Minari shall call it.")
 @option("--lerobot", "DIR", "New folder for LeRobot.")
@@ -242,7 +242,7 @@ def import_(source: str, output: Path, task: str | None, as_json: bool, **option
 # Checking
 
 
-@command()
+@command("demonstrations check")
 @shared("folder", "relabel", "json")
 def check_data(folder: Path, task: str | None, as_json: bool) -> int:
     """Read every file of a data set and name those that are broken, with the reason; exits with 1 if there are any.

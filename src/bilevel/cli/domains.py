@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 MOST_DROPPED = 5  # kinds that are told; all are in the file
 
 
-@command()
+@command("domain check")
 @shared("domain")
 @argument("data", "DIR", "Folder of the data set.")
 @shared("relabel", "json")
@@ -122,7 +122,7 @@ def _share(part: int, whole: int) -> str:
 # Showing
 
 
-@command()
+@command("domain show")
 @shared("domain")
 @option("--format", ("english", "pddl", "json"), "How to print it.", "english", name="form")
 def show(domain: Path, form: str) -> None:
@@ -176,7 +176,7 @@ def _schema_values(schema: Schema) -> dict[str, Any]:
 # Learning
 
 
-@command()
+@command("domain learn")
 @shared("folder")
 @required("--output", "FILE", "PDDL file for the domain; it is yours from then on.")
 @option("--task", "TASK", "Label every timestep anew with this task (by default the registered one of the data set).")

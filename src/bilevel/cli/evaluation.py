@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 MAX_SHOWN = 20  # episodes that changed, in words
 
 
-@command()
+@command("evaluate")
 @argument("task", "TEXT", "A task, or where it is: file.py:task (by default the one of the policy).", required=False)
 @required("--output", "FILE", "Where to write the results, a line of JSON per episode; timings go to a file beside it.")
 @option(
@@ -75,7 +75,7 @@ def evaluate(task: str | None, policy: str | None, env_args: dict[str, Any], as_
     )
 
 
-@command()
+@command("methods")
 @shared("json")
 def methods(as_json: bool) -> None:
     """List the methods that can be compared: what each of them is, how it is learned, and what it lacks here.
@@ -100,7 +100,7 @@ def methods(as_json: bool) -> None:
 # Comparing
 
 
-@command()
+@command("compare")
 @argument("first", "FILE", "Results of `bilevel evaluate`: A.", metavar="A.jsonl")
 @argument("second", "FILE", "Other results, of the same task: B.", metavar="B.jsonl")
 @shared("json")

@@ -37,7 +37,7 @@ def experiment_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return reduce(lambda decorated, add: add(decorated), reversed(OPTIONS), function)
 
 
-@command()
+@command("reproduce")
 @words("--parts", "NAME...", "What to make: table, memory, scaling, films, report (by default all of them).")
 @experiment_options
 @shared("json")
@@ -61,7 +61,7 @@ def reproduce(output: Path, as_json: bool, **options: Any) -> int:
     return _report(outcome, output, as_json)
 
 
-@command("hard")
+@command("benchmark hard")
 @words("--axes", "NAME...", "What is made harder (by default everything, see `bilevel benchmark axes`).")
 @option("--no-report", bool, "Write no page, tables and figures.")
 @experiment_options
@@ -108,7 +108,7 @@ def _report(outcome: Outcome, output: Path, as_json: bool) -> int:
     return 1 if outcome.failed else 0
 
 
-@command("axes")
+@command("benchmark axes")
 @shared("json")
 def benchmark_axes(as_json: bool) -> None:
     """List the axes of the hard suite: what each makes harder, from which value to which, on which tasks.
@@ -130,7 +130,7 @@ def benchmark_axes(as_json: bool) -> None:
     answer({"axes": rows}, as_json, *lines)
 
 
-@command()
+@command("report")
 @argument("source", "DIR", "Folder of `bilevel reproduce` or `benchmark hard`, or a file of what was found.")
 @required("--output", "FILE", "Where to write the page.")
 @option("--files", "DIR", "Folder for tables and figures (by default beside the page: report-files for report.html).")

@@ -18,7 +18,7 @@ TRAINING = ("epochs", "updates", "symmetries", "batch", "learning_rate", "device
 CONFIG = ("complete", "relevance", "recorded_actions", "algorithm")  # and of learning
 
 
-@command()
+@command("learn")
 @shared("folder")
 @required("--output", "DIR", "New folder for the policy, and how it was trained.", metavar="POLICY")
 @option("--task", "TASK", "The task, for labels and DAgger (by default the registered one of the data set).")
@@ -126,7 +126,7 @@ def _irrelevant_line(found: Mapping[str, Sequence[str]]) -> str:
 # Listing
 
 
-@command()
+@command("policies")
 @argument("policy", "TEXT", "A pretrained policy, or any policy's folder (by default a list).", required=False)
 @shared("json")
 def policies(policy: str | None, as_json: bool) -> None:

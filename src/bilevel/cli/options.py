@@ -41,9 +41,17 @@ class Command(click.Command):
         return super().parse_args(ctx, words)
 
 
-def command(name: str | None = None) -> Callable[[Callable[..., Any]], Command]:
-    """Return the decorator that makes a command of a function."""
-    return click.command(name, cls=Command)
+COMMANDS: dict[str, Command] = {}  # by their names, such as "rules learn", in the order of the help
+
+
+def command(name: str) -> Callable[[Callable[..., Any]], Command]:
+    """Return the decorator that makes a command of a function, and keeps it in `COMMANDS`."""
+
+    def add(function: Callable[..., Any]) -> Command:
+        COMMANDS[name] = click.command(name.rpartition(" ")[2], cls=Command)(function)
+        return COMMANDS[name]
+
+    return add
 
 
 def option(flag: str, kind: Any, text: str, default: Any = None, **further: Any) -> Callable[..., Any]:

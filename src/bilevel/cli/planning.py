@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 FORMAT = 1  # of JSON files
 
 
-@command()
+@command("solve")
 @shared("domain", "problem")
 @required("--rules", "FILE", "Rule file.")
 @option("--plan", "FILE", "Where to write the plan, in the format of the planning competitions.")
@@ -96,7 +96,7 @@ def _unpacked(problem: Problem | PackedProblem) -> Problem:
     return problem.unpacked if isinstance(problem, PackedProblem) else problem
 
 
-@command()
+@command("validate")
 @shared("domain", "problem")
 @argument("plan", "FILE", "Plan file: one (action argument ...) a line.")
 @shared("json")
@@ -115,7 +115,7 @@ def validate(domain: Path, problem: Path, plan: Path, as_json: bool) -> int:
     return 0 if verdict.is_valid else 1
 
 
-@command()
+@command("problem")
 @argument("name", "TEXT", "The family of problems, such as blocks or gacha; a wrong name lists them.")
 @required("--output", "FILE", "Where to write the problem; its domain is written beside it.")
 @option("--objects", "N", "How large: the number of blocks, items or colours.", 10)
@@ -149,7 +149,7 @@ def problem(name: str, output: Path, objects: int, seed: int, as_json: bool) -> 
 # Planning
 
 
-@command()
+@command("plan")
 @shared("domain", "problem")
 @option(
     "--planner",

@@ -22,7 +22,7 @@ FEW_RULES = 40  # as many are left as they are: what they were learned from need
 rules_argument = argument("file", "FILE", "Rule file.")
 
 
-@command()
+@command("rules show")
 @rules_argument
 @option("--format", ("text", "markdown", "latex", "english"), "How to print it.", "text", name="form")
 @shared("json-lines")
@@ -46,7 +46,7 @@ def show(file: Path, form: str, as_json: bool) -> None:
         answer(found, as_json)
 
 
-@command()
+@command("rules verify")
 @rules_argument
 @shared("domain")
 @argument("problems", "FILE", "PDDL problem files.", nargs=-1, required=True)
@@ -88,7 +88,7 @@ def verify(file: Path, domain: Path, problems: tuple[Path, ...], max_states: int
     return 0 if all(verdict.answer is Answer.SOLVED for _, verdict in verdicts) else 1
 
 
-@command()
+@command("rules complete")
 @rules_argument
 @shared("domain")
 @argument("problems", "FILE", "PDDL problem files to begin from (by default, small ones of the rules).", nargs=-1)
@@ -160,7 +160,7 @@ class Source(NamedTuple):
     notes: Sequence[str]
 
 
-@command()
+@command("rules learn")
 @argument("domain", "FILE", "PDDL domain file.", required=False)
 @argument("problems", "FILE", "PDDL problem files to learn from: small ones, a few objects each.", nargs=-1)
 @required("--output", "FILE", "Where to write the rules.")

@@ -25,7 +25,36 @@ CHOICES = ("method", "planner", "planning_seconds", "recovery", "estimation")  #
 RECORDED = ("method", "seed", "noise", "recovery", "planner", "planning_seconds", "perception", "env_args")
 
 
-@command()
+@command("check")
+@shared("task")
+@option("--objects", "N>0", "How many objects; 3, or the most that the task takes.")
+@option("--seeds", "N>0", "How many episodes with random controls, and how many with the expert.", 3)
+@shared("env-args", "json")
+def check(task: str, objects: int | None, seeds: int, env_args: dict[str, Any], as_json: bool) -> int:
+    """Say what is wrong with a task, in words, before anything is learned.
+
+    Makes the environment, resets and steps it with several seeds, with random controls and with the expert. Exits with
+    1 if learning would fail.
+
+    \b
+    Example:
+      bilevel check examples/own_world/own_world.py:task
+    """
+    from bilevel.learning.task_checking import check_task
+    from bilevel.tasks.registry import find_task
+
+    found_task = find_task(task)
+    findings = check_task(found_task, objects=objects, seeds=seeds, **env_args)
+    errors = [finding for finding in findings if finding.is_error]
+    found = [{"error": finding.is_error, "message": finding.message} for finding in findings]
+    verdict = count(errors, "error") if errors else "no errors: a policy can be learned"
+    advice = f"; {count(findings[len(errors) :], 'piece')} of advice" if len(findings) > len(errors) else ""
+    values = {"task": found_task.name, "learnable": not errors, "findings": found}
+    answer(values, as_json, *map(str, findings), f"{found_task.name}: {verdict}{advice}")
+    return 1 if errors else 0
+
+
+@command("run")
 @argument("task", "TEXT", "A task, or where it is: file.py:task, module:task (with --replay, its own).", required=False)
 @option(
     "--policy",

@@ -1,45 +1,15 @@
-"""Commands about tasks, and about models that are run on them: check a task; set up, fetch and check SmolVLA."""
+"""Commands about SmolVLA, a vision-language-action model: set up its environment, fetch a model, check both."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from bilevel.cli.options import argument, command, option, shared
-from bilevel.cli.output import answer, count
+from bilevel.cli.output import answer
 from bilevel.symbolic.domain import BadInput
 
 
-@command()
-@shared("task")
-@option("--objects", "N>0", "How many objects; 3, or the most that the task takes.")
-@option("--seeds", "N>0", "How many episodes with random controls, and how many with the expert.", 3)
-@shared("env-args", "json")
-def check(task: str, objects: int | None, seeds: int, env_args: dict[str, Any], as_json: bool) -> int:
-    """Say what is wrong with a task, in words, before anything is learned.
-
-    Makes the environment, resets and steps it with several seeds, with random controls and with the expert. Exits with
-    1 if learning would fail.
-
-    \b
-    Example:
-      bilevel check examples/own_world/own_world.py:task
-    """
-    from bilevel.learning.task_checking import check_task
-    from bilevel.tasks.registry import find_task
-
-    found_task = find_task(task)
-    findings = check_task(found_task, objects=objects, seeds=seeds, **env_args)
-    errors = [finding for finding in findings if finding.is_error]
-    found = [{"error": finding.is_error, "message": finding.message} for finding in findings]
-    verdict = count(errors, "error") if errors else "no errors: a policy can be learned"
-    advice = f"; {count(findings[len(errors) :], 'piece')} of advice" if len(findings) > len(errors) else ""
-    values = {"task": found_task.name, "learnable": not errors, "findings": found}
-    answer(values, as_json, *map(str, findings), f"{found_task.name}: {verdict}{advice}")
-    return 1 if errors else 0
-
-
-@command("set-up")
+@command("vla set-up")
 @option("--environment", "DIR", "Its folder (by default BILEVEL_VLA, or bilevel/smolvla in the user's cache).")
 @option("--torch-index", "URL", "Fetch torch from this index, such as one with builds for the CPU, which are small.")
 def set_up_vla(environment: Path | None, torch_index: str | None) -> None:
@@ -59,7 +29,7 @@ def set_up_vla(environment: Path | None, torch_index: str | None) -> None:
         print(f"set BILEVEL_VLA={folder.absolute()} to use it")
 
 
-@command("fetch")
+@command("vla fetch")
 @argument("method", "TEXT", "smolvla or smolvla-metaworld.")
 def fetch_vla(method: str) -> None:
     """Download a published model into Hugging Face's cache: the policy, and its backbone's settings and tokenizer.
@@ -77,7 +47,7 @@ def fetch_vla(method: str) -> None:
     run_all(fetch_commands(method))
 
 
-@command("check")
+@command("vla check")
 @option("--folder", "DIR", "A copy of the model to look at, instead of Hugging Face's cache.")
 @shared("json")
 def check_vla(folder: Path | None, as_json: bool) -> int:
