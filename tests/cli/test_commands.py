@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import tiny_task
-from bilevel.cli.options import command
+from bilevel.cli.options import Command
 from bilevel.cli.output import printable
 from bilevel.demonstrations.dataset import Demonstrations
 from bilevel.policies.folder import read_policy
@@ -164,7 +164,7 @@ def test_an_evaluation_refuses_what_makes_no_sense(capsys: pytest.CaptureFixture
 def test_an_option_of_several_words_takes_all_up_to_the_next_option(capsys: pytest.CaptureFixture[str]) -> None:
     import click
 
-    @command()
+    @click.command(cls=Command)
     @click.argument("first", required=False)
     @click.option("--names", multiple=True)
     @click.option("--flag", is_flag=True)
