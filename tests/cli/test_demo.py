@@ -34,7 +34,7 @@ def test_the_demo_learns_measures_shows_and_solves(tmp_path: Path, capsys: pytes
     out, err = capsys.readouterr()
     assert "6 episodes" in out
     assert "-> pick(?b)" in out
-    assert "If you hold a block, a place is clear and the block belongs there, place it there." in out
+    assert "If you hold block b, place p is clear and it is a goal that b is at p, do place(b, p)." in out
     assert "blocks, bison: 1 episode\n" in out
     assert "Because block1 is clear" in out
     assert "solved in 40 steps" in err

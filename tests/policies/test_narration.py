@@ -95,7 +95,7 @@ def test_where_a_policy_does_not_say_what_it_does_the_changes_are_printed() -> N
 def test_a_rule_without_variables_has_no_binding() -> None:
     (rule,) = parse_rules("1: gripper-free() -> wait()")
     entry = Entry(0, NO_FACTS, NO_FACTS, Action("wait"), match=Match(rule, {}))
-    assert lines_of(entry) == [f"wait()\nrule {rule}\nBecause the gripper is free, wait."]
+    assert lines_of(entry) == [f"wait()\nrule {rule}\nBecause the gripper is free, do wait()."]
 
 
 def test_a_caption_is_what_is_being_done_and_why_in_short_lines() -> None:

@@ -9,12 +9,12 @@ import pytest
 from notation import facts
 
 from bilevel.rules.closures import can_be_chained, closures_in, with_closures
-from bilevel.rules.explanation.formats import FORMATS, Format
-from bilevel.rules.explanation.why_not import why_not
+from bilevel.rules.explanation import FORMATS
 from bilevel.rules.learning import subsumes
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import format_rules, parse_rules
 from bilevel.rules.verify import Answer, verify
+from bilevel.rules.why_not import why_not
 from bilevel.symbolic.domain import Atom, BadInput, Problem
 from bilevel.tabletop.problems import shipped_domain
 
@@ -77,7 +77,7 @@ def test_what_is_no_closure_is_refused(text: str, message: str) -> None:
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_every_format_shows_closures(name: Format) -> None:
+def test_every_format_shows_closures(name: str) -> None:
     with_closure, without = rules(DIG), rules(DIG.replace("on+", "on"))
     assert FORMATS[name](with_closure) != FORMATS[name](without)
 

@@ -132,7 +132,7 @@ def show(domain: Path, form: str) -> None:
     Example:
       bilevel domain show domain.pddl
     """
-    from bilevel.rules.explanation.domains import domain_in_english
+    from bilevel.rules.explanation import domain_in_english
     from bilevel.symbolic.adl import read_adl_domain
     from bilevel.symbolic.pddl import write_domain
 

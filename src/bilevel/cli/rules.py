@@ -24,21 +24,21 @@ rules_argument = argument("file", "FILE", "Rule file.")
 
 @command("rules show")
 @rules_argument
-@option("--format", ("text", "markdown", "latex", "english"), "How to print it.", "text", name="form")
+@option("--format", ("text", "markdown", "english"), "How to print it.", "text", name="form")
 @shared("json-lines")
 def show(file: Path, form: str, as_json: bool) -> None:
-    """Print a rule file as text, as a Markdown table, as LaTeX like the paper's appendix, or in plain English.
+    """Print a rule file as text, as a Markdown table or in plain English.
 
     \b
     Example:
       bilevel rules show ferry.rules --format english
     """
-    from bilevel.rules.explanation.formats import FORMATS
+    from bilevel.rules.explanation import FORMATS
     from bilevel.rules.rule_file import read_rules
 
     rules = read_rules(file)
     if not as_json:
-        print(FORMATS[form](rules), end="")  # type: ignore[index]
+        print(FORMATS[form](rules), end="")
         return
     for rule in rules:
         conditions, action = list(rule.conditions()), str(rule.action)
@@ -65,10 +65,10 @@ def verify(file: Path, domain: Path, problems: tuple[Path, ...], max_states: int
     Example:
       bilevel rules verify blocks.rules blocks.pddl p1.pddl --grow block=4 place=4
     """
-    from bilevel.rules.explanation.why_not import why_not
     from bilevel.rules.families import Family, parse_counts
     from bilevel.rules.rule_file import read_rules
     from bilevel.rules.verify import Answer, Ending, verify, verify_family
+    from bilevel.rules.why_not import why_not
 
     read_domain, read_problems = read(domain, *problems)
     rules = read_rules(file, read_domain)

@@ -48,7 +48,7 @@ from bilevel.files import write_atomically
 from bilevel.json_files import read_bytes
 from bilevel.methods.methods import EXPERT
 from bilevel.policies.folder import BISON
-from bilevel.rules.explanation.english import sentence, summary
+from bilevel.rules.explanation import sentence, summary
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import parse_rules
 from bilevel.symbolic.domain import BadInput

@@ -44,7 +44,7 @@ from bilevel.policies.changes import (
     attribute_changes,
     count_changes,
 )
-from bilevel.rules.explanation.english import sentence
+from bilevel.rules.explanation import sentence
 from bilevel.rules.matching import Match
 from bilevel.rules.rule_policy import RulePolicy
 from bilevel.symbolic.domain import Action, BadInput, Domain, Facts, Problem

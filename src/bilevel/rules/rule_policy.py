@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from bilevel.rules.commitment import CommittedChoice
 from bilevel.rules.engine import Instance, RuleEngine
-from bilevel.rules.explanation.why_not import why_not
 from bilevel.rules.instances import Instances
 from bilevel.rules.matching import Match, bind_action
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import require_open_world
+from bilevel.rules.why_not import why_not
 from bilevel.symbolic.domain import NO_FACTS, Action, Domain, Facts
 
 

@@ -29,7 +29,7 @@ from bilevel.policies.folder import RULES
 from bilevel.policies.narration import EpisodePrinter, why_failed
 from bilevel.policies.policy import BilevelPolicy, Policy
 from bilevel.policies.rollout import Perturb, Perturbation, Transition, rollout
-from bilevel.rules.explanation.english import sentence
+from bilevel.rules.explanation import sentence
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import format_rules, parse_rules, require_open_world
 from bilevel.rules.rule_policy import RulePolicy

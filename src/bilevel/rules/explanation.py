@@ -1,0 +1,165 @@
+"""Rules and domains for people to read: in plain English, by one template, and as a Markdown table.
+
+`If you hold block b, place p is clear and it is a goal that b is at p, do place(b, p).` Nothing here knows any one
+domain: a predicate's name is split into words, and the first pattern that fits says what they mean of its arguments.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import groupby
+
+from bilevel.rules.closures import MARK
+from bilevel.rules.rule import Rule
+from bilevel.rules.rule_file import format_rules
+from bilevel.symbolic.domain import EQUALITY, Action, Atom, Domain, Facts, Outcome, Parameter, Schema
+
+_WHERE = "at|on|in|inside|under|above|below|over|near|behind|beside"
+_HOW = r"free|empty|clear|open|closed|full|ready|avail(?:able)?|on|off|[a-z]{2,}ed"
+# For each number of arguments what a predicate's words mean; the first pattern that fits decides.
+_CLAUSES: Mapping[int, Sequence[tuple[str, str]]] = {
+    0: ((f"({_HOW})", r"the robot is \1"), (f"(.+) ({_HOW})", r"the \1 is \2"), (f"({_HOW}) (.+)", r"the \2 is \1")),
+    1: (
+        (r"(hold|carry|grasp)(?:s|ing)?", r"you \1 {0}"),
+        (r"(at|in) (.+)", r"the \2 is \1 {0}"),
+        (f"({_WHERE}) (.+)", r"{0} is \1 the \2"),
+        (f"(.+) ({_WHERE})", r"the \1 is \2 {0}"),
+        (f"(.+) ({_HOW})", r"the \1 of {0} is \2"),
+        (f"({_HOW}) (.+)", r"the \2 of {0} is \1"),
+        (r"(?:is )?(.+)", r"{0} is \1"),
+    ),
+    2: (
+        (EQUALITY, "{0} is {1}"),
+        (f"((?:{_WHERE})(?: .+)?)", r"{0} is \1 {1}"),
+        (rf"(\w+(?:ed|ing)|.+ (?:{_WHERE}|to|with|from|by))", r"{0} is \1 {1}"),
+        (r"(\w+[^ius]s)", r"{0} \1 {1}"),
+        (r"(?:has )?(.+?)(?: of)?", r"the \1 of {0} is {1}"),
+    ),
+}
+
+
+def _plain(term: str) -> str:
+    return term.lstrip("?")
+
+
+def clause(atom: Atom, name: Callable[[str], str] = _plain, adverb: str = "") -> str:
+    """Return an atom as a clause about terms so named; `adverb`, as `not` or `no longer`, goes with its verb."""
+    words = re.sub(r"[-_]+|(?<=[a-z0-9])(?=[A-Z])", " ", atom.predicate.removesuffix(MARK)).lower().strip()
+    names = [name(term) for term in atom.terms]
+    found = ((re.fullmatch(pattern, words), text) for pattern, text in _CLAUSES.get(len(names), ()))
+    template = next((match.expand(text) for match, text in found if match), None)
+    if template is None:
+        text = f'"{atom.predicate}" is true{f" of {listed(names)}" if names else ""}'
+    else:
+        text = re.sub(r"\{(\d)\}", lambda place: names[int(place[1])], template)
+    steps = " in one or more steps" if atom.predicate.endswith(MARK) else ""
+    if adverb:
+        text = text.replace(" is ", f" is {adverb} ", 1) if " is " in text else f"it is {adverb} so that {text}"
+    return text + steps
+
+
+def listed(items: Sequence[str]) -> str:
+    """Return the items as an enumeration: `a`, `a and b`, `a, b and c`."""
+    return f"{', '.join(items[:-1])} and {items[-1]}" if len(items) > 1 else "".join(items)
+
+
+def _introducing(variables: Iterable[Parameter]) -> Callable[[str], str]:
+    """Return a function that names each variable after its type when it is first mentioned: `block b`, then `b`."""
+    types = {variable.name: variable.type for variable in variables}
+    return lambda term: f"{types.pop(term, '')} {_plain(term)}".lstrip()
+
+
+def sentence(rule: Rule, binding: Mapping[str, str] | None = None) -> str:
+    """Return the rule as one sentence; with a binding, as the reason for what it does to these objects."""
+    name = _introducing(rule.variables) if binding is None else lambda term: binding.get(term, _plain(term))
+    said = [
+        f"it is a goal that {clause(atom, name)}" if kind == "goal" else clause(atom, name, "not" if kind else "")
+        for kind, atom in rule.literals()
+    ]
+    order = f"do {Action(rule.action.name, tuple(map(name, rule.action.arguments)))}."
+    return f"{'If' if binding is None else 'Because'} {listed(said)}, {order}" if said else f"Always {order}"
+
+
+def summary(rules: Sequence[Rule]) -> str:
+    """Return a policy in a few sentences: how many rules there are, and the usual actions for each kind of goal."""
+    said = [f"{len(rules)} rule{'' if len(rules) == 1 else 's'}."]
+    for predicates, group in groupby(sorted(rules, key=_goal_predicates), key=_goal_predicates):
+        nearest_last = sorted(group, key=lambda rule: rule.priority, reverse=True)
+        actions = dict.fromkeys(rule.action.name for rule in nearest_last)
+        said.append(f"{f'For {listed(predicates)}' if predicates else 'For any goal'}: {', then '.join(actions)}.")
+    return " ".join(said)
+
+
+def _goal_predicates(rule: Rule) -> list[str]:
+    return sorted(atom.predicate for atom in rule.goal_condition)
+
+
+def english(rules: Sequence[Rule]) -> str:
+    """Return the summary, then a sentence for each rule after its priority."""
+    lines = [f"{rule.priority}. {sentence(rule)}" for rule in rules]
+    return "\n".join([summary(rules), *([""] if lines else []), *lines]) + "\n"
+
+
+def markdown(rules: Sequence[Rule]) -> str:
+    """Return a table with one row for each rule."""
+    lines = [("Priority", "If", "and the goal is", "then do"), ("---:", "---", "---", "---")]
+    for rule in rules:
+        goals = [condition for condition in rule.conditions() if condition.startswith("goal ")]
+        others = [condition for condition in rule.conditions() if condition not in goals]
+        wanted = [goal.removeprefix("goal ") for goal in goals]
+        lines.append((str(rule.priority), _code(others), _code(wanted), _code([str(rule.action)])))
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _code(parts: Sequence[str]) -> str:
+    return ", ".join(f"`{part}`" for part in parts) or "–"
+
+
+FORMATS: Mapping[str, Callable[[Sequence[Rule]], str]] = {
+    "text": format_rules,
+    "markdown": markdown,
+    "english": english,
+}
+
+
+# Domains
+
+
+def domain_in_english(domain: Domain) -> str:
+    """Return a paragraph for the types, one for each action, and one for each event."""
+    counts = f"{len(domain.predicates)} predicates, {len(domain.schemas)} actions and {len(domain.events)} events"
+    introduction = [f"The domain {domain.name} has {counts}."]
+    introduction += [f"Each {kind} is a kind of {parent}." for kind, parent in domain.types.items()]
+    introduction += [f"There is always {kind} {name}." for name, kind in domain.constants.items()]
+    paragraphs = [introduction]
+    for schema in domain.schemas.values():
+        told = ["What it needs and does is written in ADL."] if domain.adl else _told(schema, "be done")
+        paragraphs.append([_heading(schema), *told])
+    paragraphs += [[_heading(event), *_told(event, "happen by itself")] for event in domain.events.values()]
+    return "\n\n".join("\n  ".join(lines) for lines in paragraphs) + "\n"
+
+
+def _heading(schema: Schema) -> str:
+    return f"{schema.name}({', '.join(f'{parameter.name} - {parameter.type}' for parameter in schema.parameters)})"
+
+
+def _told(schema: Schema, verb: str) -> list[str]:
+    """Say when an action can be done, or an event happen, and what comes of it."""
+    needed = _clauses(schema.precondition) + _clauses(schema.negative_precondition, "not")
+    lines = [f"It can {verb} {f'when {listed(needed)}' if needed else 'at any time'}."]
+    if len(schema.outcomes) == 1:
+        return [*lines, f"Then {_effect(schema.outcomes[0])}."]
+    lines.append(f"Then nature decides between {len(schema.outcomes)} outcomes:")
+    return lines + [f"  {number}. {_effect(outcome)}" for number, outcome in enumerate(schema.outcomes, 1)]
+
+
+def _effect(outcome: Outcome) -> str:
+    """Say what becomes true, what is no longer, and what of it nature picks or makes."""
+    natures = [f"{'a new' if v.name in outcome.new else 'some'} {v.type} {_plain(v.name)}" for v in outcome.chosen]
+    changes = _clauses(outcome.add) + _clauses(outcome.delete - outcome.add, "no longer")
+    return f"{f'for {listed(natures)} ' if natures else ''}{listed(changes) or 'nothing changes'}"
+
+
+def _clauses(atoms: Facts, adverb: str = "") -> list[str]:
+    return [clause(atom, adverb=adverb) for atom in sorted(atoms)]

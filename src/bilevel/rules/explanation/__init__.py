@@ -1,1 +1,0 @@
-"""Rules for people to read: formats, plain English, and why no rule applies."""
