@@ -23,6 +23,7 @@ from bilevel.learning.dagger import (
 from bilevel.learning.learned_domain import Form, Translation
 from bilevel.learning.rules import RuleGaps
 from bilevel.lowlevel.encoding import encode_episode
+from bilevel.parallel import in_order, parallel
 from bilevel.policies.policy import LowLevelPolicy, expert_policy
 from bilevel.policies.rollout import Perturb, Perturbation, Transition, rollout
 from bilevel.rules.learning import extend_rules
@@ -122,7 +123,7 @@ def test_a_learned_domains_actions_are_asked_for_in_the_experts_words(known: boo
     """Where the expert does not know an action, nothing is asked, and the network goes on."""
     usual = {"fetch": "pick", "deliver": "put"}
     schemas = {name: replace(TINY.domain.schemas[own], name=name) for name, own in usual.items()}
-    forms = {name: (Form(own, tuple(range(1 + (own == "put"))), 1 + (own == "put")),) for name, own in usual.items()}
+    forms = {name: Form(own, tuple(range(1 + (own == "put"))), 1 + (own == "put")) for name, own in usual.items()}
 
     class Calling:
         def control(self, scene: Scene, state: Facts, goal: Facts, action: Action) -> Control:
@@ -188,7 +189,8 @@ def run(
     env_factory = partial(SceneEnv, task, objects, **arguments)
     make_agent = partial(BilevelAgent, TINY.domain, rules, False, make_low, None)
     encode = partial(encode_episode, labelled(task).encoding)
-    return list(DaggerRollouts(env_factory, make_agent, encode, config, round_, seed).run(workers))
+    rollouts = DaggerRollouts(env_factory, make_agent, encode, config, round_, seed)
+    return list(in_order(parallel(rollouts, range(config.episodes), workers)))
 
 
 @cache

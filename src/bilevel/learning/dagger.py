@@ -12,10 +12,9 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
 
 import msgspec
 import numpy as np
@@ -23,7 +22,6 @@ import numpy as np
 from bilevel.learning.learned_domain import Translation
 from bilevel.learning.rules import Decision, RuleGaps, find_gaps
 from bilevel.lowlevel.encoding import ImitationSamples, Situation
-from bilevel.parallel import in_order, parallel
 from bilevel.planning.planners import PlannedPolicy, bounded_search
 from bilevel.policies.policy import (
     BilevelPolicy,
@@ -267,7 +265,7 @@ class DaggerEpisode:
 
 @dataclass
 class DaggerRollouts:
-    """Runs the episodes of a round, by their numbers, in an environment that each worker makes once."""
+    """Runs the episodes of a round, by their numbers, in an environment that is made in whichever process needs it."""
 
     env_factory: Callable[[], SceneEnv]
     make_agent: MakeAgent
@@ -275,43 +273,35 @@ class DaggerRollouts:
     config: DaggerConfig
     round: int
     seed: int  # of learning
-    _env: SceneEnv | None = None
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_env": None}
+    @cached_property
+    def _env(self) -> SceneEnv:
+        return self.env_factory()
 
     def __call__(self, number: int) -> tuple[int, DaggerEpisode]:
-        env = self._env = self._env or self.env_factory()
-        config, seed = self.config, dagger_seed(self.seed, self.round, number)
+        """Return the number of an episode, and what is learned from it."""
+        env, config, seed = self._env, self.config, dagger_seed(self.seed, self.round, number)
         rng = np.random.default_rng([seed, RANDOM_ACTIONS])
         agent = self.make_agent(env, int(rng.integers(config.random_actions + 1)) if number % 3 == 2 else 0, rng)
         noise = Perturbation(amplitude=config.noise) if config.noise and number % 3 else None
         perturb = Perturb(noise, env.controls, env.task.switches, seed) if noise else None
-        scenes: list[Scene] = []
-        situations: list[Situation] = []
-        controls: list[Control] = []
-        last: Situation | None = None
-        steps = unchanged = 0  # in all, and since the situation last changed
+        situations: list[Situation] = []  # one for each step
+        shown: list[tuple[Scene, Situation, Control]] = []  # where the expert knows what it would have done
+        unchanged = 0  # steps since the situation last changed
 
         def note(transition: Transition) -> None:
-            nonlocal last, steps, unchanged
+            nonlocal unchanged
             situation = agent.state, agent.goal, agent.action
-            unchanged = unchanged + 1 if situation == last else 0
-            last, steps = situation, steps + 1
+            unchanged = unchanged + 1 if situations[-1:] == [situation] else 0
+            situations.append(situation)
             control = agent.expert_control(transition.scene)
-            if control is not None:  # the expert knows what it would have done there
-                scenes.append(transition.scene)
-                situations.append(situation)
-                controls.append(control)
+            if control is not None:
+                shown.append((transition.scene, situation, control))
 
         def is_given_up() -> bool:
-            return unchanged >= config.patience or steps >= config.longest
+            return unchanged >= config.patience or len(situations) >= config.longest
 
         episode = rollout(env, agent, seed, perturb=perturb, callback=note, stop=is_given_up)
-        samples = self.encode(scenes, situations, env.controls.encode(np.array(controls)), number)
+        scenes, known, controls = zip(*shown, strict=True) if shown else ((), (), ())
+        samples = self.encode(scenes, known, env.controls.encode(np.array(controls)), number)
         return number, DaggerEpisode(samples, agent.gaps(episode.scene), episode.success)
-
-    def run(self, workers: int | None) -> Iterator[DaggerEpisode]:
-        """Yield what is learned from each episode, in the order of their numbers."""
-        with closing(parallel(self, range(self.config.episodes), workers)) as episodes:
-            yield from in_order(episodes)

@@ -17,7 +17,6 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from importlib.util import find_spec
-from io import BytesIO
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -28,6 +27,7 @@ from safetensors import safe_open
 from safetensors.numpy import save
 
 from bilevel.demonstrations.dataset import Demonstrations
+from bilevel.demonstrations.demonstration import Demonstration
 from bilevel.demonstrations.traces import explain, label
 from bilevel.files import folder_lock, write_atomically
 from bilevel.learning.dagger import (
@@ -58,6 +58,7 @@ from bilevel.methods.end_to_end import (
 )
 from bilevel.methods.methods import BILEVEL, find_method
 from bilevel.metrics import Log, open_log
+from bilevel.parallel import in_order, parallel
 from bilevel.policies.episode import read_problems
 from bilevel.policies.folder import (
     BISON,
@@ -83,7 +84,7 @@ from bilevel.tasks import estimation
 from bilevel.tasks.controls import BoxControls
 from bilevel.tasks.estimation import Estimation
 from bilevel.tasks.registry import registered_task
-from bilevel.tasks.scene import Array, Scene
+from bilevel.tasks.scene import Scene
 from bilevel.tasks.scene_env import SceneEnv
 from bilevel.tasks.task import Expert, Task
 from bilevel.versions import versions
@@ -285,44 +286,42 @@ class LearningRun:
         encode: Encode,
     ) -> list[Round]:
         """Train on the demonstrations, then let the policy act in rounds of DAgger and train on what it met, too."""
-        dagger = self.config.dagger
         rounds: list[Round] = []
-        for number in range(1 if self.why_no_dagger or not dagger.episodes else 1 + dagger.rounds):
+        for number in range(1 if self.why_no_dagger else 1 + self.config.dagger.rounds):
             path = self.folder / f"round-{number}.safetensors"
-            done = _read_round(path, type(samples))
-            if done is None:
+            if not path.exists():
                 met = self._act(number, make_agent(rounds), encode) if number else []
                 more = type(samples).concatenate([episode.samples for episode in met]) if met else None
                 everything = samples.followed_by([more]) if more else samples
-                initial = rounds[-1].network.weights if number else None
-                network = self._train_round(everything, make_network, number, initial)
+                network = self._train_round(number, everything, make_network, rounds)
                 gaps, successes = sum((each.gaps for each in met), RuleGaps()), sum(each.success for each in met)
-                done = Round(network, len(everything), more, gaps, successes)
-                _write_round(path, done)
-            if done.samples:
-                samples = samples.followed_by([done.samples])
-            rounds.append(done)
+                _write_round(path, Round(network, len(everything), more, gaps, successes))
+            rounds.append(_read_round(path, type(samples)))
+            if more := rounds[-1].samples:
+                samples = samples.followed_by([more])
         return rounds
 
     def _act(self, number: int, make_agent: MakeAgent, encode: Encode) -> list[DaggerEpisode]:
-        """Run the episodes of a round of DAgger."""
+        """Run the episodes of a round of DAgger, and return them in the order of their numbers."""
         assert self.task is not None
         data, dagger = self.demonstrations, self.config.dagger
-        episodes: list[DaggerEpisode] = []
         env_factory = partial(SceneEnv, self.task, data.objects, **data.env_arguments)
-        for episode in DaggerRollouts(env_factory, make_agent, encode, dagger, number, self.seed).run(self.workers):
-            episodes.append(episode)
-            self.callback(Progress(f"DAgger, round {number}", len(episodes), dagger.episodes))
-        share = sum(episode.success for episode in episodes) / dagger.episodes
+        rollouts = DaggerRollouts(env_factory, make_agent, encode, dagger, number, self.seed)
+        found: list[DaggerEpisode] = []
+        with closing(parallel(rollouts, range(dagger.episodes), self.workers)) as episodes:
+            for episode in in_order(episodes):
+                found.append(episode)
+                self.callback(Progress(f"DAgger, round {number}", len(found), dagger.episodes))
+        share = sum(episode.success for episode in found) / dagger.episodes
         self.note({"DAgger/success rate": share, "DAgger/round": number}, self._epochs_before(number))
-        return episodes
+        return found
 
     def _train_round(
         self,
+        number: int,
         samples: ImitationSamples,
         make_network: Callable[[], ImitationNetwork],
-        number: int,
-        initial: Weights | None,
+        rounds: Sequence[Round],
     ) -> Trained:
         """Train on the demonstrations, or further after a round of DAgger."""
         config, before, began = self.config.training, self._epochs_before(number), time.perf_counter()
@@ -337,7 +336,7 @@ class LearningRun:
             self.callback(Progress(stage, epoch.number, config.epochs, values))
             self.note(values, before + epoch.number)
 
-        return train(samples, make_network, self.seed, config, initial, callback)
+        return train(samples, make_network, self.seed, config, rounds[-1].network.weights if rounds else None, callback)
 
     def _epochs_before(self, number: int) -> int:
         """Return how many epochs are trained before those of a round."""
@@ -356,10 +355,8 @@ def _write_round(path: Path, done: Round) -> None:
     write_atomically(path, save(contiguous, {"round": msgspec.json.encode(rest).decode()}))
 
 
-def _read_round(path: Path, kind: type[ImitationSamples]) -> Round | None:
-    """Return a round that was done; `None` where it was not."""
-    if not path.exists():
-        return None
+def _read_round(path: Path, kind: type[ImitationSamples]) -> Round:
+    """Return the round of a checkpoint."""
     with safe_open(path, "numpy") as file:
         rest = msgspec.json.decode(file.metadata()["round"], type=Round)
         arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dictionary)
@@ -397,26 +394,22 @@ def label_demonstrations(
     abstractions: list[Abstraction] = []
     beginnings: list[tuple[Facts, Facts, Mapping[str, str]]] = []
     parts: list[Samples] = []
-    for number, demonstration in enumerate(demonstrations):
-        scenes = demonstration.scenes(demonstrations.spec)
-        states, goals = label(demonstration, task, scenes)
+    for number, (demonstration, scenes, states, goals) in enumerate(_labelled(demonstrations, task, callback)):
         found = explain(demonstration, domain, states, goals, use_recorded=config.recorded_actions)
         situations = list(zip(states, goals, found.actions, strict=False))
-        targets = demonstration.targets(demonstrations.controls)
         abstractions.append(found)
         fullest = max(range(len(scenes)), key=lambda step: len(scenes[step].objects))
         beginnings += ((states[step], goals[step], scenes[step].objects) for step in sorted({0, fullest}))
+        targets = demonstration.targets(demonstrations.controls)
         parts.append(encode_episode(encoding, scenes[:-1], situations, targets, number))
-        callback(Progress("labelling", number + 1, len(demonstrations)))
     traces = [trace for abstraction in abstractions for trace in abstraction.traces]
     rules = learn_rules(traces, domain, config.algorithm)
     if not rules and not domain.adl:
         raise BadInput("the demonstrations show no rule: no goal is achieved by an action in them; see `bilevel check`")
     longest: dict[str, int] = {}
-    for abstraction in abstractions:
-        for action, steps in groupby(abstraction.actions):
-            if action is not None:
-                longest[action.name] = max(longest.get(action.name, 0), len(list(steps)))
+    for action, steps in (run for abstraction in abstractions for run in groupby(abstraction.actions)):
+        if action is not None:
+            longest[action.name] = max(longest.get(action.name, 0), len(list(steps)))
     summary = {
         "traces": len(traces),
         "exogenous": sum(abstraction.exogenous for abstraction in abstractions),
@@ -426,6 +419,16 @@ def label_demonstrations(
     seeds, samples = seed_problems(domain, beginnings), Samples.concatenate(parts)
     data = LabelledData(rules, encoding, samples, seeds, dict(sorted(longest.items())), summary)
     return _without_irrelevant(data, domain) if config.relevance else data
+
+
+def _labelled(
+    demonstrations: Demonstrations, task: Task | None, callback: Callback
+) -> Iterator[tuple[Demonstration, list[Scene], list[Facts], list[Facts]]]:
+    """Yield each demonstration with its scenes, and with state and goal at each timestep."""
+    for number, demonstration in enumerate(demonstrations, 1):
+        scenes = demonstration.scenes(demonstrations.spec)
+        yield demonstration, scenes, *label(demonstration, task, scenes)
+        callback(Progress("labelling", number, len(demonstrations)))
 
 
 def _without_irrelevant(data: LabelledData, domain: Domain) -> LabelledData:
@@ -447,36 +450,30 @@ def _without_irrelevant(data: LabelledData, domain: Domain) -> LabelledData:
 def _learn_bilevel(
     run: LearningRun, network: MakeNetwork | LearnedPolicy | None, problems: Sequence[Problem]
 ) -> tuple[LearnedNetwork, list[Round]]:
-    config, learned, domain = run.config, run.learned, run.demonstrations.domain
+    config, learned, domain, still = run.config, run.learned, run.demonstrations.domain, _still_control(run)
     data = label_demonstrations(run.demonstrations, run.task, config, run.callback)
-    encoding, controls, still = data.encoding, run.demonstrations.controls, _still_control(run)
+    encoding, controls = data.encoding, run.demonstrations.controls
     run = replace(run, demonstrations=run.demonstrations.with_spec(encoding.spec))
-    kept = network if isinstance(network, LearnedPolicy) else None
-    make = partial(GraphNetwork, hidden=config.hidden, rounds=config.rounds)
-    make_network = partial(network if network and not isinstance(network, LearnedPolicy) else make, encoding, controls)
-    kind = type(make_network())
-    is_own = kind is GraphNetwork
-    completion = RuleCompletion(
-        domain,
-        data.seeds if config.complete and not domain.adl else (),
-        problems,
-        lambda stage, done, total: run.callback(Progress(stage, done, total)),
-    )
+    seeds = data.seeds if config.complete and not domain.adl else ()
+    completion = RuleCompletion(domain, seeds, problems, lambda *progress: run.callback(Progress(*progress)))
     first = completion.complete(data.rules)
-
-    def make_agent(rounds: Sequence[Round]) -> MakeAgent:
-        rules, weights = completion.fill(first, gaps_of(rounds)), rounds[-1].network.weights
-        make_low: Callable[[], LowLevelPolicy] = lambda: TorchNetwork(make_network(), weights)  # noqa: E731
-        if is_own:
-            make_low = partial(NumpyNetwork, encoding, controls, weights, config.rounds)
-        translation = learned.translation if learned else None
-        return partial(BilevelAgent, domain, rules.rules, rules.commit, make_low, translation)
-
-    if kept:
-        rounds, shape = [_kept_network(kept, encoding, config)], kept.card.network
+    if isinstance(network, LearnedPolicy):
+        rounds, shape = [_kept_network(network, encoding, config)], network.card.network
     else:
+        make: MakeNetwork = network or partial(GraphNetwork, hidden=config.hidden, rounds=config.rounds)
+        make_network = partial(make, encoding, controls)
+
+        def make_agent(rounds: Sequence[Round]) -> MakeAgent:
+            rules, weights = completion.fill(first, gaps_of(rounds)), rounds[-1].network.weights
+            make_low: Callable[[], LowLevelPolicy] = partial(NumpyNetwork, encoding, controls, weights, config.rounds)
+            if network:
+                make_low = lambda: TorchNetwork(make_network(), weights)  # noqa: E731
+            translation = learned.translation if learned else None
+            return partial(BilevelAgent, domain, rules.rules, rules.commit, make_low, translation)
+
         rounds = run.train(data.samples, make_network, make_agent, partial(encode_episode, encoding))
-        shape = NetworkShape(GRAPH, config.hidden, config.rounds) if is_own else NetworkShape(kind.__name__)
+        kind = type(make_network()).__name__
+        shape = NetworkShape(kind) if network else NetworkShape(GRAPH, config.hidden, config.rounds)
     rules = completion.fill(first, gaps_of(rounds))
     summary = {**data.summary, "rules_shown": len(data.rules), "completion": rules.statement}
     if learned:
@@ -523,13 +520,10 @@ def _still_control(run: LearningRun) -> list[float] | None:
 def fit_estimation(demonstrations: Demonstrations) -> Estimation:
     """Return what demonstrations show of how things move, for an `Estimator`."""
     spec, are_numbers = demonstrations.spec, isinstance(demonstrations.controls, BoxControls)
-
-    def episodes() -> Iterator[tuple[Sequence[Scene], Array | None]]:
-        for number in range(min(len(demonstrations), ENOUGH_FOR_ESTIMATION)):
-            shown = demonstrations[number]
-            yield shown.scenes(spec), shown.executed.reshape(shown.steps, -1) if are_numbers else None
-
-    return estimation.fit_estimation(spec, episodes())
+    shown = (demonstrations[number] for number in range(min(len(demonstrations), ENOUGH_FOR_ESTIMATION)))
+    return estimation.fit_estimation(
+        spec, ((each.scenes(spec), each.executed.reshape(each.steps, -1) if are_numbers else None) for each in shown)
+    )
 
 
 # Rivals: a network that does all
@@ -539,13 +533,9 @@ def _learn_end_to_end(run: LearningRun) -> tuple[LearnedNetwork, list[Round]]:
     demonstrations, config, domain = run.demonstrations, run.config, run.demonstrations.domain
     encoding, controls = ENCODINGS[run.method](domain, demonstrations.spec), demonstrations.controls
     parts = []
-    for number, demonstration in enumerate(demonstrations):
-        scenes = demonstration.scenes(demonstrations.spec)
-        labels = zip(*label(demonstration, run.task, scenes), strict=True)
-        situations = [(state, goal, None) for state, goal in labels]
-        targets = demonstration.targets(controls)
-        parts.append(encode_graphs(encoding, scenes[:-1], situations[:-1], targets, number))
-        run.callback(Progress("labelling", number + 1, len(demonstrations)))
+    for number, (shown, scenes, states, goals) in enumerate(_labelled(demonstrations, run.task, run.callback)):
+        situations = [(state, goal, None) for state, goal in zip(states[:-1], goals[:-1], strict=True)]
+        parts.append(encode_graphs(encoding, scenes[:-1], situations, shown.targets(controls), number))
     like = encoding_of(domain, demonstrations.spec)
     hidden = config.end_to_end_hidden or matching_hidden(encoding, like, controls, config.hidden, config.rounds)
     make_network = partial(EndToEndNetwork, encoding, controls, hidden, config.rounds)
@@ -611,20 +601,19 @@ def _write_curve(folder: Path, rounds: Sequence[Round], episodes: int) -> None:
         lines += ({"round": number, **msgspec.to_builtins(epoch)} for epoch in done.network.curve)
     write_atomically(folder / CURVES, "".join(f"{msgspec.json.encode(line).decode()}\n" for line in lines))
     if lines and find_spec("matplotlib") is not None:
-        write_atomically(folder / PICTURE, _draw_curve(rounds, episodes))
+        _draw_curve(folder / PICTURE, rounds, episodes)
 
 
-def _draw_curve(rounds: Sequence[Round], episodes: int) -> bytes:
-    """Return a picture, as PNG, of the losses, the rounds side by side, and how often each round's rollouts succeed."""
+def _draw_curve(path: Path, rounds: Sequence[Round], episodes: int) -> None:
+    """Draw the losses, the rounds side by side, and how often each round's rollouts succeed."""
     from matplotlib.figure import Figure
 
     sheet = Figure(figsize=(6.4, 3.6), layout="constrained")
     axes = sheet.subplots()
     epochs = [epoch for done in rounds for epoch in done.network.curve]
-    for name in ("training_loss", "validation_loss"):
-        axes.plot(
-            range(1, len(epochs) + 1), [getattr(each, name) for each in epochs], ".-", label=name.replace("_", " ")
-        )
+    numbers = range(1, len(epochs) + 1)
+    axes.plot(numbers, [epoch.training_loss for epoch in epochs], ".-", label="training loss")
+    axes.plot(numbers, [epoch.validation_loss for epoch in epochs], ".-", label="validation loss")
     begin = 0
     for number, done in enumerate(rounds):
         if number:
@@ -636,6 +625,4 @@ def _draw_curve(rounds: Sequence[Round], episodes: int) -> bytes:
     axes.plot([best], [loss], "o", color="tab:red", label=f"kept: {loss:.4g} at epoch {best}")
     axes.set(xlabel="epoch", ylabel="loss", yscale="log")
     axes.legend()
-    picture = BytesIO()
-    sheet.savefig(picture, format="png", dpi=150)
-    return picture.getvalue()
+    sheet.savefig(path, dpi=150)

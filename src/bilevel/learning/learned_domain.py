@@ -47,29 +47,29 @@ class Form(NamedTuple):
 
 @dataclass(frozen=True)
 class Translation:
-    """For learned actions, what the expert calls them: in one way, as a rule."""
+    """For learned actions, what the expert calls them, as far as it nearly always calls them so."""
 
-    forms: Mapping[str, tuple[Form, ...]]
+    forms: Mapping[str, Form]
 
     def expert_action(self, action: Action, choose: Callable[[], Action | None]) -> Action | None:
         """Return what the expert calls an action, or `None` where that is not known.
 
         What the learned action leaves open is what the expert itself would `choose`, if that fits.
         """
-        forms = self.forms.get(action.name, ())
-        if len(forms) == 1:
-            known = [argument for argument in forms[0].arguments(action.arguments) if argument is not None]
-            if len(known) == len(forms[0].sources):
-                return Action(forms[0].name, tuple(known))
-        chosen = choose() if forms else None
-        return chosen if chosen and any(form.fits(chosen, action) for form in forms) else None
+        form = self.forms.get(action.name)
+        if form is None:
+            return None
+        known = [argument for argument in form.arguments(action.arguments) if argument is not None]
+        if len(known) == len(form.sources):
+            return Action(form.name, tuple(known))
+        chosen = choose()
+        return chosen if chosen and form.fits(chosen, action) else None
 
     def learned_action(self, action: Action | None) -> Action | None:
         """Return the learned action that an expert's is, or `None` where it is not known, or not only one."""
         found = [
             Action(name, tuple(action.arguments[form.sources.index(place)] for place in range(form.arity)))
-            for name, forms in self.forms.items()
-            for form in forms
+            for name, form in self.forms.items()
             if action and (form.name, len(form.sources)) == (action.name, len(action.arguments))
             if set(range(form.arity)).issubset(form.sources)
         ]
@@ -77,14 +77,10 @@ class Translation:
 
     def texts(self, domain: Domain) -> dict[str, str | None]:
         """Say for each action of the learned domain what the expert calls it, if that is known."""
-        found: dict[str, str | None] = {}
-        for name, schema in domain.schemas.items():
-            parameters = [parameter.name for parameter in schema.parameters]
-            calls = (
-                f"{form.name}({', '.join(argument or '…' for argument in form.arguments(parameters))})"
-                for form in self.forms.get(name, ())
-            )
-            found[name] = " or ".join(calls) or None
+        found: dict[str, str | None] = dict.fromkeys(domain.schemas)
+        for name, form in self.forms.items():
+            arguments = form.arguments([parameter.name for parameter in domain.schemas[name].parameters])
+            found[name] = f"{form.name}({', '.join(argument or '…' for argument in arguments)})"
         return found
 
 
@@ -100,22 +96,17 @@ def find_translation(steps: Iterable[tuple[Sequence[Action | None], Sequence[Act
             said = Counter(said for _, said in stretch if said is not None)
             if action is not None and said:
                 found[action.name].append((action, max(sorted(said), key=said.__getitem__)))
-    return Translation({name: _forms(doings) for name, doings in sorted(found.items())})
+    forms = {name: _form(doings) for name, doings in sorted(found.items())}
+    return Translation({name: form for name, form in forms.items() if form})
 
 
-def _forms(doings: Sequence[Doing]) -> tuple[Form, ...]:
-    """Return the expert's actions that nearly all of these are, the commonest first."""
-    numbers = Counter((said.name, len(said.arguments)) for _, said in doings)
-    forms: list[Form] = []
-    covered = 0
-    for (name, arity), number in sorted(numbers.items(), key=lambda item: (-item[1], item[0])):
-        if covered >= NEARLY_ALL * len(doings):
-            break
-        covered += number
-        same = [(action, said) for action, said in doings if (said.name, len(said.arguments)) == (name, arity)]
-        sources = tuple(_source(same, argument) for argument in range(arity))
-        forms.append(Form(name, sources, len(same[0][0].arguments)))
-    return tuple(forms)
+def _form(doings: Sequence[Doing]) -> Form | None:
+    """Return the expert's action that nearly all of these are, if there is one."""
+    [((name, arity), number)] = Counter((said.name, len(said.arguments)) for _, said in doings).most_common(1)
+    if number < NEARLY_ALL * len(doings):
+        return None
+    same = [(action, said) for action, said in doings if (said.name, len(said.arguments)) == (name, arity)]
+    return Form(name, tuple(_source(same, argument) for argument in range(arity)), len(same[0][0].arguments))
 
 
 def _source(doings: Sequence[Doing], argument: int) -> Source:

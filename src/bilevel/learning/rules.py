@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from bilevel.planning.planners import bounded_plan, plan_function
 from bilevel.rules.complete import complete_rules
@@ -14,7 +15,6 @@ from bilevel.rules.traces import Trace, segments, traces_from_problems, traces_f
 from bilevel.symbolic.domain import Action, Domain, Facts, Problem
 
 MAX_STATES = 600  # of a small problem; larger ones are left to chance
-BUDGET = 3_000_000
 RANDOM_PROBLEMS = 20
 MOST_SEEDS = 4
 
@@ -98,8 +98,7 @@ def _trace_to_a_goal(domain: Domain, decisions: Sequence[Decision], state: Facts
 # Completion
 
 
-@dataclass(frozen=True)
-class LearnedRules:
+class LearnedRules(NamedTuple):
     """Rules, and what completing them has proved, if it was done."""
 
     rules: tuple[Rule, ...]
@@ -131,10 +130,9 @@ class RuleCompletion:
             plan_for=bounded_plan,
             random_problems=RANDOM_PROBLEMS,
             max_states=MAX_STATES,
-            budget=BUDGET,
             callback=self.callback,
         )
-        return LearnedRules(found.rules, found.commit, str(found))
+        return LearnedRules(found.rules, found.commit, found.statement)
 
     def fill(self, known: LearnedRules, gaps: RuleGaps) -> LearnedRules:
         """Return the rules with those that fill the gaps."""
