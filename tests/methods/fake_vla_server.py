@@ -48,8 +48,6 @@ class Fake:
     def act(self) -> dict[str, Any]:
         if self.name == "dies":
             sys.exit("Killed by a lack of memory")
-        if self.name == "hangs":
-            time.sleep(600)
         print("Loading weights …", flush=True)  # as LeRobot does
         self.taken += 1
         values = ACTIONS.get(self.name, THREE_NUMBERS)

@@ -11,16 +11,11 @@ import hashlib
 import os
 import subprocess
 import sys
-import tempfile
-import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
 from importlib import metadata
 from multiprocessing import Pipe
-from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import IO, Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +30,7 @@ from bilevel.tasks.scene_env import SceneEnv
 SERVER = Path(__file__).with_name("vla_server.py")
 ENVIRONMENT_VARIABLE = "BILEVEL_VLA"  # names the folder of LeRobot's environment
 DEVICE_VARIABLE = "BILEVEL_VLA_DEVICE"  # auto, cpu, cuda, …
+SIDE = 480  # pixels of the square picture, at most, as LeRobot's MetaWorld has it; SmolVLA resizes it to 512
 CAMERA = "corner"  # about where LeRobot's MetaWorld has it, which the fine-tuned model was trained with
 SUPPORTED = "0.4"
 REQUIREMENT = "lerobot[smolvla]>=0.4,<0.5"
@@ -52,8 +48,7 @@ BACKBONE_FILES = (
 )
 
 
-@dataclass(frozen=True)
-class Published:
+class Published(NamedTuple):
     """A model on Hugging Face's hub."""
 
     hub_name: str
@@ -67,8 +62,7 @@ MODELS: Mapping[str, Published] = {
 }
 
 
-@dataclass(frozen=True)
-class VlaSettings:
+class VlaSettings(NamedTuple):
     """All that it takes to run a model; worker processes get a copy, and each starts a process for the model."""
 
     python: str  # of LeRobot's environment
@@ -76,9 +70,6 @@ class VlaSettings:
     backbone: str
     cut_actions: bool = False
     device: str = "auto"
-    side: int = 480  # pixels of the square picture, at most, as LeRobot's MetaWorld has it; SmolVLA resizes it to 512
-    start_seconds: float = 900.0  # to load the model from a slow disk
-    act_seconds: float = 600.0  # a full-size model takes a minute on a CPU
     server: str = str(SERVER)
 
     @property
@@ -92,9 +83,9 @@ def find_vla(method: str, folder: Path | None = None) -> VlaSettings:
 
     `BadInput` says all that is missing at once, and how to get it.
     """
-    published, missing = MODELS[method], []
+    published, environment, missing = MODELS[method], environment_folder(), []
     try:
-        python = require_environment(environment_folder())
+        require_environment(environment)
     except BadInput as error:
         missing.append(str(error))
     policy = folder or _cached(published.hub_name)
@@ -105,11 +96,9 @@ def find_vla(method: str, folder: Path | None = None) -> VlaSettings:
             is_copy = folder is not None and place == folder
             remedy = f"hf download {name} --local-dir {folder}" if is_copy else f"bilevel vla fetch {method}"
             missing.append(f"{place or name}: missing {', '.join(lacking)}; get them with: {remedy}")
-    if missing:
+    if missing or policy is None or backbone is None:
         raise BadInput(f"the method '{method}' cannot be run: {'; '.join(missing)}")
-    device = os.environ.get(DEVICE_VARIABLE) or "auto"
-    assert policy is not None
-    assert backbone is not None
+    python, device = environment / "bin" / "python", os.environ.get(DEVICE_VARIABLE) or "auto"
     return VlaSettings(str(python), str(policy.absolute()), str(backbone.absolute()), published.cut_actions, device)
 
 
@@ -214,14 +203,11 @@ class VlaPolicy(LabellingPolicy):
         super().__init__(env.labels)
         self.instruction = instruction
         self._settings, self._env, self._controls = settings, env, env.controls
-        self._server: ModelServer | None = None
-        self._wants_image = True
 
     def reset(self, scene: Scene) -> None:
         """Begin an episode; what is random in it follows from what is seen first."""
         super().reset(scene)
         self._server = loaded_server(self._settings)
-        self._server.user = self
         size, wanted = self._server.action_size, self._controls.size
         if size < wanted or (size > wanted and not self._settings.cut_actions):
             raise BadInput(
@@ -229,23 +215,17 @@ class VlaPolicy(LabellingPolicy):
                 f"'{self._env.task.name}' is {wanted}; fine-tune the model on such controls"
             )
         seen = hashlib.sha256(scene.values.tobytes() + scene.features.tobytes())
-        question = {"ask": "reset", "seed": int.from_bytes(seen.digest()[:4], "big")}
-        self._server.ask(question, self._settings.act_seconds)
+        self._server.ask({"ask": "reset", "seed": int.from_bytes(seen.digest()[:4], "big")})
         self._wants_image = True
 
     def act(self, scene: Scene) -> Control:
         """Return the model's control for a picture of what is there now."""
-        if self._server is None:
-            self.reset(scene)
-        assert self._server is not None
-        if self._server.user is not self:
-            raise BadInput("a process runs one episode of a SmolVLA at a time; reset() the policy first")
         super().reset(scene)
         question = {"ask": "act", "sentence": self.instruction, "state": scene.values.tolist()}
         if self._wants_image:
-            image = _middle(np.asarray(self._env.render(), np.uint8), self._settings.side)
+            image = _middle(np.asarray(self._env.render(), np.uint8))
             question |= {"image": image.shape[:2], "pixels": image.tobytes()}
-        answer = self._server.ask(question, self._settings.act_seconds)
+        answer = self._server.ask(question)
         self._wants_image = bool(answer["wants_image"])
         numbers = np.asarray(answer["values"], np.float32)[: self._controls.size]
         if not np.isfinite(numbers).all():
@@ -253,10 +233,10 @@ class VlaPolicy(LabellingPolicy):
         return self._controls.decode(self._controls.encode(numbers)[0])  # the nearest one within the bounds
 
 
-def _middle(image: NDArray[np.uint8], most: int) -> NDArray[np.uint8]:
-    """Return the middle of a picture, (side, side, 3), as large a square as there is, up to a size."""
+def _middle(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return the middle of a picture, (side, side, 3), as large a square as there is, up to that of the model."""
     height, width, _ = image.shape
-    side = min(height, width, most)
+    side = min(height, width, SIDE)
     top, left = (height - side) // 2, (width - side) // 2
     return np.ascontiguousarray(image[top : top + side, left : left + side])
 
@@ -265,14 +245,12 @@ def _middle(image: NDArray[np.uint8], most: int) -> NDArray[np.uint8]:
 
 
 class ModelServer:
-    """A process that has loaded a model and answers questions. It is of no use once it has not answered one.
+    """A process that has loaded a model and answers questions through a pipe; see `vla_server.py`.
 
-    Questions and answers go through a pipe; see `vla_server.py`. It ends with us, as the pipe breaks then, and it is
-    killed by `close()`, at exit, and after a time-out.
+    It ends when the pipe is closed, so also with us.
     """
 
     def __init__(self, settings: VlaSettings) -> None:
-        self._log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the process)
         self._connection, theirs = Pipe()
         offline = {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
         ours = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}  # of our environment
@@ -280,51 +258,32 @@ class ModelServer:
             self._process = subprocess.Popen(
                 [settings.python, settings.server, str(theirs.fileno())],
                 stdin=subprocess.DEVNULL,
-                stdout=self._log,
-                stderr=self._log,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
                 env={**ours, **offline},
                 pass_fds=[theirs.fileno()],
             )
-        self.close = weakref.finalize(self, _end, self._process, self._connection, self._log)  # at exit too
-        self.user: VlaPolicy | None = None  # the policy that uses it at the moment
         question = {"ask": "load", "model": settings.model, "backbone": settings.backbone, "device": settings.device}
-        self.action_size = int(self.ask(question, settings.start_seconds)["action_size"])
+        self.action_size = int(self.ask(question)["action_size"])
 
-    @property
-    def is_alive(self) -> bool:
-        """Whether it can still be asked."""
-        return bool(self.close.alive) and self._process.poll() is None
+    def close(self) -> None:
+        """Let the process end."""
+        self._connection.close()
+        self._process.wait()
 
-    def ask(self, question: Mapping[str, Any], seconds: float) -> Mapping[str, Any]:
-        """Return the answer; `BadInput` where there is none in time, or the process has died or cannot give one."""
+    def ask(self, question: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the answer; `BadInput` where the process has died or cannot give one."""
         try:
-            with suppress(BrokenPipeError):  # it died; what it wrote before says why
-                self._connection.send(dict(question))
-            if not self._connection.poll(seconds):
-                raise BadInput(f"the process that runs the model has not answered within {seconds:g} s")
+            self._connection.send(dict(question))
             answer: Mapping[str, Any] = self._connection.recv()
         except (EOFError, ConnectionError):
-            with suppress(subprocess.TimeoutExpired):
-                self._process.wait(1.0)
-            self._log.seek(0)
-            lines = self._log.read().decode(errors="replace").splitlines()
-            said = next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")
-            self.close()
-            code = self._process.returncode
-            raise BadInput(f"the process that runs the model ended: exit code {code}: {said}") from None
-        except BaseException:  # Ctrl-C too: its answer would pass for that to the next question
-            self.close()
-            raise
+            code = self._process.wait()
+            raise BadInput(
+                f"the process that runs the model ended: exit code {code}; it may lack memory"
+            ) from None
         if "error" in answer:
             raise BadInput(f"the model cannot be run: {answer['error']}")
         return answer
-
-
-def _end(process: subprocess.Popen[bytes], connection: Connection, log: IO[bytes]) -> None:
-    process.kill()
-    process.wait()
-    connection.close()
-    log.close()
 
 
 # A model takes a minute to load, and policies for many environments follow each other: they share its process.
@@ -333,10 +292,8 @@ _LOADED: dict[VlaSettings, ModelServer] = {}
 
 def loaded_server(settings: VlaSettings) -> ModelServer:
     """Return the process of this model, started if there is none. Others are ended first: two may not fit a GPU."""
-    server = _LOADED.get(settings)
-    if server is None or not server.is_alive:
-        for other in _LOADED.values():
-            other.close()
-        _LOADED.clear()
-        server = _LOADED[settings] = ModelServer(settings)
-    return server
+    if settings not in _LOADED:
+        while _LOADED:
+            _LOADED.popitem()[1].close()
+        _LOADED[settings] = ModelServer(settings)
+    return _LOADED[settings]
