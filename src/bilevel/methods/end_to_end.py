@@ -219,8 +219,9 @@ def encode_graphs(
     encoding: GraphEncoding, scenes: Sequence[Scene], situations: Sequence[Situation], targets: Array, number: int
 ) -> GraphSamples:
     """The samples of one episode. Structures come back, so each is encoded once."""
-    known: dict[object, int] = {}
+    encoder, known = encoding.features, dict[object, int]()
     structures = [encoding.structure({}, NO_FACTS, NO_FACTS)]  # so that there is one; it is dropped in the end
+    features = [np.zeros((0, encoder.object_size), np.float32)]  # likewise
     structure = np.zeros(len(scenes), np.int64)
     for step, (scene, (state, goal, _)) in enumerate(zip(scenes, situations, strict=True)):
         told = (state, goal) if encoding.has_facts else (NO_FACTS, NO_FACTS)
@@ -229,13 +230,14 @@ def encode_graphs(
             known[key] = len(known)
             structures.append(encoding.structure(scene.objects, *told))
         structure[step] = known[key]
+        features.append(encoder.objects(scene.values, scene.features, encoder.mask(list(scene.objects.values()))))
     values = np.array([scene.values for scene in scenes], np.float32).reshape(-1, len(encoding.spec.agent))
     globals_, objects, facts, arguments = (
         _stacked([part[None] for part in parts])[1:] for parts in zip(*structures, strict=True)
     )
     return GraphSamples(
-        agents=encoding.features.agent(values),
-        features=_features(encoding.features, scenes, values, structure),
+        agents=encoder.agent(values),
+        features=_stacked([part[None] for part in features])[1:],
         targets=targets,
         episodes=np.full(len(scenes), number),
         structure=structure,
@@ -244,18 +246,6 @@ def encode_graphs(
         facts=facts,
         arguments=arguments,
     )
-
-
-def _features(encoder: FeatureEncoder, scenes: Sequence[Scene], values: Array, structure: Rows) -> Array:
-    """(steps, most objects, feature size): for all steps of a structure at once, as they show the same objects."""
-    most = max((len(scene.objects) for scene in scenes), default=0)
-    features = np.zeros((len(scenes), most, encoder.object_size), np.float32)
-    for number in np.unique(structure):
-        steps = np.flatnonzero(structure == number).tolist()
-        objects = scenes[steps[0]].objects
-        seen = np.stack([scenes[step].features for step in steps])
-        features[steps, : len(objects)] = encoder.objects(values[steps], seen, encoder.mask(list(objects.values())))
-    return features
 
 
 # The network. The graphs of a batch have room for equally many objects and facts; what is not there is masked: its node
