@@ -278,9 +278,7 @@ class ModelServer:
             answer: Mapping[str, Any] = self._connection.recv()
         except (EOFError, ConnectionError):
             code = self._process.wait()
-            raise BadInput(
-                f"the process that runs the model ended: exit code {code}; it may lack memory"
-            ) from None
+            raise BadInput(f"the process that runs the model ended: exit code {code}; it may lack memory") from None
         if "error" in answer:
             raise BadInput(f"the model cannot be run: {answer['error']}")
         return answer
