@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import time
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
