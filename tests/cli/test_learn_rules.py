@@ -2,75 +2,50 @@
 
 from __future__ import annotations
 
-import json
+import random
 from pathlib import Path
 
 import pytest
 
 from bilevel.rules.rule_file import read_rules
 from bilevel.symbolic.pddl import write_problem
-from command_line import run
-from generalised_problems import FOLDER, generalised_domain, generalised_problems
+from bilevel.tabletop.problems import domain_text, generate_problem, shipped_domain
+from command_line import refused, run_json
 from tiny_demonstrations import shown
 
 
-def written(folder: Path, name: str, count: int) -> list[Path]:
-    """A domain file and problem files."""
-    domain, files = generalised_domain(name), [FOLDER / f"{name}.pddl"]
-    for problem in generalised_problems(name, "training", count):
-        files.append(folder / f"{problem.name}.pddl")
-        files[-1].write_text(write_problem(problem, domain), encoding="utf-8")
-    return files
-
-
 @pytest.fixture(scope="module")
-def logistics(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    return written(tmp_path_factory.mktemp("logistics"), "logistics", 2)
+def swap(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """A domain file and problem files, of which many rules are learned."""
+    folder = tmp_path_factory.mktemp("swap")
+    (folder / "domain.pddl").write_text(domain_text("swap"))
+    for number in (2, 3, 4):
+        problem = generate_problem("swap", number, random.Random(number))
+        (folder / f"{number}.pddl").write_text(write_problem(problem, shipped_domain("swap")))
+    return [folder / "domain.pddl", *(folder / f"{number}.pddl" for number in (2, 3, 4))]
 
 
-def test_the_rules_are_the_same_for_any_number_of_workers(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, logistics: list[Path]
+def test_the_rules_are_the_same_for_any_number_of_workers_and_superfluous_ones_are_dropped(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, swap: list[Path]
 ) -> None:
-    texts = set()
-    for workers in (1, 2):
-        output = tmp_path / f"{workers}.rules"
-        code, out, _ = run(capsys, "rules", "learn", *logistics, "--output", output, "--workers", workers)
-        assert code == 0
-        assert "rules dropped: the others solve " in out
-        texts.add(output.read_text(encoding="utf-8"))
-    assert len(texts) == 1
+    found = {}
+    for workers, prune in ((1, "always"), (2, "always"), (1, "never")):
+        output = tmp_path / f"{workers}-{prune}.rules"
+        options = ("--orders", 5, "--output", output, "--workers", workers, "--prune", prune)
+        found[workers, prune] = run_json(capsys, "rules", "learn", *swap, *options)
+        assert found[workers, prune]["rules"] == len(read_rules(output))
+    assert (tmp_path / "1-always.rules").read_text() == (tmp_path / "2-always.rules").read_text()
+    pruned, whole = found[1, "always"], found[1, "never"]
+    assert (pruned["rules"] + pruned["dropped"], whole["dropped"]) == (whole["rules"], 0)
+    assert pruned["dropped"] > 0
 
 
-def test_rules_are_dropped_unless_all_are_wanted(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, logistics: list[Path]
+def test_from_demonstrations_alone_as_printed_but_without_pruning(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, swap: list[Path]
 ) -> None:
-    numbers = {}
-    for prune in ("auto", "never", "always"):
-        output = tmp_path / f"{prune}.rules"
-        code, out, _ = run(capsys, "rules", "learn", *logistics, "--output", output, "--prune", prune, "--json")
-        assert code == 0
-        found = json.loads(out)
-        assert found["rules"] == len(read_rules(output))
-        numbers[prune] = found["rules"], found["dropped"]
-    assert numbers["auto"] == numbers["always"]
-    assert numbers["never"] == (sum(numbers["auto"]), 0)
-    assert numbers["auto"][1] > 0
-
-
-def test_pruning_needs_problems(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    output = ("--output", tmp_path / "x.rules")
-    code, _, err = run(capsys, "rules", "learn", "--demonstrations", tmp_path, *output, "--prune", "always")
-    assert (code, err.count("\n")) == (2, 1)
-    assert "--prune always needs problems" in err
-
-
-def test_the_algorithm_as_printed_learns_from_demonstrations_alone(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, logistics: list[Path]
-) -> None:
-    output = tmp_path / "printed.rules"
-    words = ("rules", "learn", "--output", output, "--algorithm", "printed")
-    assert run(capsys, *words, "--demonstrations", shown().folder)[0] == 0
-    assert any(len(rule.goal_condition) > 1 for rule in read_rules(output))
-    code, _, err = run(capsys, *words, *logistics)
-    assert (code, err.count("\n")) == (2, 1)
-    assert "--algorithm printed takes --demonstrations" in err
+    words = ("rules", "learn", "--output", tmp_path / "printed.rules", "--demonstrations", shown().folder)
+    run_json(capsys, *words, "--algorithm", "printed")
+    assert any(len(rule.goal_condition) > 1 for rule in read_rules(tmp_path / "printed.rules"))
+    assert "--prune always needs problems" in refused(capsys, *words, "--prune", "always")
+    assert "--algorithm printed takes --demonstrations" in refused(capsys, *words[:4], *swap, "--algorithm", "printed")
+    assert "not both" in refused(capsys, *words, *swap)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,9 +11,8 @@ import pytest
 
 import drawn_task
 import tiny_task
-from bilevel.cli.options import NAMELESS, named_after
 from command_line import refused, run, run_json, run_well
-from tiny_policies import PICK, PUT, RULES_TEXT, learned_folder, moving_as_the_expert, still_folder, still_policy
+from tiny_policies import PICK, PUT, RULES_TEXT, moving_as_the_expert, still_folder, still_policy
 
 TINY = f"{tiny_task.__file__}:TINY"
 DRAWN = f"{drawn_task.__file__}:DRAWN"
@@ -36,13 +34,6 @@ def test_a_run_tells_every_action_and_event_with_its_step(capsys: pytest.Capture
     assert err == f"success after {err.split()[2]} steps\n"
 
 
-def test_the_seed_decides_everything_and_noise_changes_the_run(capsys: pytest.CaptureFixture[str]) -> None:
-    calm, noisy = (run_json(capsys, "run", TINY, "--noise", noise) for noise in (0, 0.7))
-    assert run_json(capsys, "run", TINY, "--noise", 0.7) == noisy
-    assert noisy["steps"] != calm["steps"]
-    assert run_json(capsys, "run", TINY, "--seed", 1)["steps"] != calm["steps"]
-
-
 def test_each_decision_is_told_with_its_rule_binding_and_sentence(
     capsys: pytest.CaptureFixture[str], skilled: Path
 ) -> None:
@@ -54,9 +45,6 @@ def test_each_decision_is_told_with_its_rule_binding_and_sentence(
     assert run_well(capsys, "run", TINY, *ONE, "--policy", skilled).splitlines() == [lines[0], lines[4]]
     found = run_json(capsys, "run", TINY, *ONE, "--policy", skilled, "--explain")
     assert [decision["rule"] for decision in found["decisions"]] == [PICK, PUT]
-    assert found["decisions"][0]["sentence"] == lines[3].strip()
-    _, _, err = run(capsys, "run", TINY, "--policy", "expert", *ONE, "--explain")
-    assert err.splitlines()[0] == "the expert has no rules to explain what it does"
 
 
 def test_a_failure_is_told_and_exits_with_1(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -64,9 +52,6 @@ def test_a_failure_is_told_and_exits_with_1(capsys: pytest.CaptureFixture[str], 
     assert (code, out.split()) == (1, ["0", "pick(parcel1)"])
     assert err.splitlines()[0] == "step limit after 400 steps"
     assert "it is stuck: nothing that it does has an effect any more" in err
-    code, out, err = run(capsys, "run", TINY, *ONE, "--policy", still_folder(), "--json")
-    found = json.loads(out)
-    assert (code, err, found["outcome"], found["reason"]) == (1, "", "step limit", "stall")
     still_policy(rules=RULES_TEXT.replace(PICK, "")).write(tmp_path)
     code, out, err = run(capsys, "run", TINY, *ONE, "--policy", tmp_path, "--recovery", "off")
     assert (code, out, err.splitlines()[0]) == (1, "", "no action after 0 steps")
@@ -102,32 +87,24 @@ def test_an_episode_of_an_evaluation_runs_again_as_it_was(capsys: pytest.Capture
     assert "not registered here; name it before --replay, as file.py:task" in refused(capsys, "run", *replay[2:])
 
 
-@pytest.mark.parametrize(
-    ("arguments", "reason"),
-    [
-        ((), "name a TASK, such as blocks"),
-        ((TINY, "--episode", 1), "--episode needs --replay FILE"),
-        (("cubes",), "unknown task 'cubes'; known tasks: blocks, blocks-noisy,"),
-        ((TINY, "--objects", "13"), "the task 'tiny' takes 1 to 12 objects, not 13"),
-        ((TINY, "--window", "--video", "out.mp4"), "--window does not go together with --video or --view; choose one"),
-        ((TINY, "--view", "--json"), "--view does not go together with --video, --sheet or --json; choose one"),
-        ((TINY, "--names"), "--names and --size are about pictures: add --video, --sheet or --view"),
-        ((TINY, "--policy", "novice"), "novice: there is no such folder; `bilevel learn` makes one"),
-        ((TINY, "--policy", "./expert"), "expert: there is no such folder"),
-        ((TINY, "--method", "det-plan"), "the method 'det-plan' needs a --policy; `bilevel learn` makes one"),
-        (("gacha", "--policy", learned_folder()), "the policy was learned on 'tiny': its domain lacks "),
-        ((DRAWN, "--video", "/dev/null/out.mp4"), "/dev/null/out.mp4: cannot be written: "),
-    ],
-)
-def test_what_makes_no_sense_is_one_line(
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    arguments: tuple[object, ...],
-    reason: str,
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert reason in refused(capsys, "run", *arguments)
+MISTAKES = {
+    "": "name a TASK, such as blocks",
+    f"{TINY} --episode 1": "--episode needs --replay FILE",
+    "cubes": "unknown task 'cubes'; known tasks: blocks, blocks-noisy,",
+    f"{TINY} --objects 13": "the task 'tiny' takes 1 to 12 objects, not 13",
+    f"{TINY} --window --video out.mp4": "--window does not go together with --video or --view; choose one",
+    f"{TINY} --view --json": "--view does not go together with --video, --sheet or --json; choose one",
+    f"{TINY} --names": "--names and --size are about pictures: add --video, --sheet or --view",
+    f"{TINY} --policy ./expert": "expert: there is no such folder; `bilevel learn` makes one",
+    f"{TINY} --method det-plan": "the method 'det-plan' needs a --policy; `bilevel learn` makes one",
+    "gacha --policy blocks": "the policy was learned on 'blocks': its domain lacks ",
+    f"{DRAWN} --video /dev/null/out.mp4": "/dev/null/out.mp4: cannot be written: ",
+}
+
+
+@pytest.mark.parametrize("words", MISTAKES)
+def test_what_makes_no_sense_is_one_line(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert MISTAKES[words] in refused(capsys, "run", *words.split())
 
 
 def test_a_video_and_a_sheet_show_the_episode(
@@ -142,13 +119,3 @@ def test_a_video_and_a_sheet_show_the_episode(
         frames = [(frame.width, frame.height) for frame in container.decode(video=0)]
     assert frames == [(drawn_task.WIDTH, drawn_task.HEIGHT)] * (steps + 30)  # a second of how it ended
     assert Path("new/out.png").read_bytes().startswith(b"\x89PNG")
-
-
-@pytest.mark.parametrize(
-    ("task", "file"),
-    [("gacha", "gacha.mp4"), ("a/cubes.py:task+labels.py", "cubes.mp4"), ("package.worlds:task", "worlds.mp4")],
-)
-def test_a_file_is_named_after_the_task(task: str, file: str) -> None:
-    assert named_after(task, NAMELESS, ".mp4") == Path(file)
-    assert named_after(task, Path("mine.mp4"), ".mp4") == Path("mine.mp4")
-    assert named_after(task, None, ".mp4") is None

@@ -34,13 +34,11 @@ finally:
     [
         "--version",
         "--help",
-        "rules --help",
         "evaluate --help",
         "solve domain.pddl problem.pddl --rules rules --plan new.plan",
         "validate domain.pddl problem.pddl small.plan",
         "plan domain.pddl problem.pddl",
         "rules show rules",
-        "problem blocks --output new.pddl",
     ],
 )
 def test_what_needs_no_numbers_and_no_pictures_loads_nothing_heavy(tmp_path: Path, command: str) -> None:
@@ -58,10 +56,8 @@ def test_what_needs_no_numbers_and_no_pictures_loads_nothing_heavy(tmp_path: Pat
     ("typed", "completions"),
     [
         ("bilevel ", {"policies", "evaluate", "rules"}),
-        ("bilevel rules ", {"verify", "complete"}),
         ("bilevel run gacha --", {"--objects", "--video"}),
         ("bilevel run --quality ", {"auto", "fast", "smooth", "good"}),
-        ("bilevel --completion ", {"bash", "zsh", "fish"}),
     ],
 )
 def test_bash_completes_commands_options_and_values(typed: str, completions: set[str]) -> None:
