@@ -67,21 +67,7 @@ def test_beats_are_the_entries_of_the_episode_with_the_rules_that_fired(noise: f
     assert watched.runs == [episode]
 
 
-def test_a_step_is_one_step_and_shows_what_the_network_is_told() -> None:
-    with live() as watched:
-        for step in range(4):
-            found = at_step(watched, step)
-            assert [(thing["name"], list(thing["features"])) for thing in found.now["seen"]] == [
-                ("agent", ["x", "y", "closed"]),
-                ("parcel1", ["x", "y", "held"]),
-            ]
-            watched.view.tell(Request("step"))
-        at_step(watched, 4)
-        assert watched.env.steps == 4
-
-
 def test_edited_rules_decide_at_the_next_step_and_can_be_taken_back() -> None:
-    reordered = RULES_TEXT.replace(PICK, PICK.replace("2:", "3:"))
     with live() as watched:
         assert at_step(watched, 0).beats[-1].action == "pick(parcel1)"
         found = after_step(watched, Request("edit", text=OTHER_RULES))
@@ -91,8 +77,7 @@ def test_edited_rules_decide_at_the_next_step_and_can_be_taken_back() -> None:
         assert (found.rules["text"], found.rules["is_edited"]) == (OTHER_RULES, True)
         found = after_step(watched, Request("revert"))
         assert (found.beats[-1].action, found.rules["is_edited"]) == ("pick(parcel1)", False)
-        last = after_step(watched, Request("edit", text=reordered)).beats[-1]  # neither state nor action are others
-        assert (last.action, last.rule.text[:2]) == ("pick(parcel1)", "3:")
+        assert watched.env.steps == 2
 
 
 @pytest.mark.parametrize(
@@ -118,25 +103,17 @@ def test_wrong_rules_are_refused_in_one_line_and_change_nothing(tmp_path: Path, 
     assert file.read_text(encoding="utf-8") == RULES_TEXT
 
 
-def test_rules_are_saved_only_when_asked_and_only_where_they_have_a_file(tmp_path: Path) -> None:
+def test_rules_are_saved_only_where_they_have_a_file(tmp_path: Path) -> None:
     file = tmp_path / "rules.txt"
-    file.write_text(f"# mine\n{RULES_TEXT}", encoding="utf-8")
+    file.write_text(RULES_TEXT, encoding="utf-8")
     with live(folder=tmp_path) as watched:
-        assert at_step(watched, 0).rules["text"] == f"# mine\n{RULES_TEXT}"
+        at_step(watched, 0)
         after_step(watched, Request("edit", text=OTHER_RULES))
-        assert file.read_text(encoding="utf-8") == f"# mine\n{RULES_TEXT}"
+        assert file.read_text(encoding="utf-8") == RULES_TEXT
         watched.view.tell(Request("save", text=OTHER_RULES))
         assert file.read_text(encoding="utf-8") == OTHER_RULES
     with live() as watched, pytest.raises(BadInput, match="no file of yours"):
         watched.view.tell(Request("save", text=OTHER_RULES))
-
-
-def test_a_push_perturbs_what_is_executed() -> None:
-    with live() as watched:
-        at_step(watched, 0)
-        pushed = after_step(watched, Request("push"))
-        assert any(number["wanted"] != number["executed"] for number in pushed.now["control"])
-        assert pushed.beats[-1].events == ["you push the controls for 15 steps"]
 
 
 def test_again_begins_another_episode_in_the_middle_and_after_the_end() -> None:
@@ -145,8 +122,6 @@ def test_again_begins_another_episode_in_the_middle_and_after_the_end() -> None:
         after_step(watched)
         watched.view.tell(Request("again"))
         eventually(lambda: news(watched).episode == 2)
-        again = at_step(watched, 0)
-        assert (again.about["seed"], len(again.beats)) == ("1", 1)
         watched.view.tell(AS_FAST_AS_POSSIBLE)
         at_the_end(watched)
         watched.view.tell(Request("again", ahead=4))
@@ -154,13 +129,6 @@ def test_again_begins_another_episode_in_the_middle_and_after_the_end() -> None:
         at_the_end(watched)
     assert watched.runs[0] is not None
     assert watched.runs[0].seed == 5
-
-
-def test_an_episode_that_is_left_has_no_outcome() -> None:
-    with live() as watched:
-        at_step(watched, 0)
-        watched.view.tell(Request("quit"))
-        eventually(lambda: watched.runs == [None])
 
 
 def test_a_page_gets_only_beats_that_it_does_not_know() -> None:

@@ -11,11 +11,10 @@ from threading import Event
 from typing import Any
 
 import pytest
-from live_episode import Live, eventually, live
+from live_episode import Live, live
 
-from bilevel.symbolic.domain import BadInput
 from bilevel.viewer.live import Board
-from bilevel.viewer.server import FILES, LONGEST, PageServer
+from bilevel.viewer.server import FILES, PageServer
 
 STEP = json.dumps({"type": "step"})
 JSON = {"Content-Type": "application/json"}
@@ -51,10 +50,7 @@ def test_the_page_is_served_with_nothing_from_elsewhere(watched: Live, name: str
     assert status == 200
     assert "http:" not in text
     assert "https:" not in text
-    policy = answer.headers["Content-Security-Policy"]
-    assert "default-src 'none'" in policy
-    assert "frame-ancestors 'none'" in policy
-    assert "unsafe" not in policy
+    assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
 
 
 def test_news_are_json_and_a_picture_says_which_step_it_shows(watched: Live) -> None:
@@ -65,32 +61,24 @@ def test_news_are_json_and_a_picture_says_which_step_it_shows(watched: Live) -> 
     assert (status, answer.headers["X-Step"], answer.headers["Content-Type"]) == (200, "0", "image/jpeg")
 
 
-@pytest.mark.parametrize("host", ["evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1:1", ""])
+REFUSED = {  # what another site's page sends, or one who does not know the address
+    "this page is for this machine alone\n": [
+        {"Host": host} for host in ("evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1:1", "")
+    ],
+    "this page answers no other site\n": [
+        {"Origin": origin} for origin in ("http://evil.example", "https://127.0.0.1:{port}", "null", "127.0.0.1:{port}")
+    ],
+    "this is not the address that bilevel has printed\n": [{"token": token} for token in ("", "x", "%00")],
+}
+
+
+@pytest.mark.parametrize("said", REFUSED)
 @pytest.mark.parametrize("body", [None, STEP])
-def test_another_host_is_refused(watched: Live, host: str, body: str | None) -> None:
-    """As where a name of another site has been made to point to this machine."""
-    headers = {**JSON, "Host": host.format(port=watched.server.server_port)}
-    status, text, _ = ask(watched, "request" if body else "", headers, body)
-    assert (status, text) == (403, "this page is for this machine alone\n")
-    assert watched.env.steps == 0
-
-
-@pytest.mark.parametrize(
-    "origin", ["http://evil.example", "https://127.0.0.1:{port}", "127.0.0.1:{port}", "null", "http://127.0.0.1:1"]
-)
-@pytest.mark.parametrize("body", [None, STEP])
-def test_pages_of_another_origin_are_refused(watched: Live, origin: str, body: str | None) -> None:
-    headers = {**JSON, "Origin": origin.format(port=watched.server.server_port)}
-    status, text, _ = ask(watched, "request" if body else "news", headers, body)
-    assert (status, text) == (403, "this page answers no other site\n")
-    assert watched.env.steps == 0
-
-
-@pytest.mark.parametrize("token", ["", "x", "%00"])
-@pytest.mark.parametrize("body", [None, STEP])
-def test_who_does_not_know_the_address_is_refused(watched: Live, token: str, body: str | None) -> None:
-    status, text, _ = ask(watched, "request" if body else "news", JSON, body, token)
-    assert (status, text) == (403, "this is not the address that bilevel has printed\n")
+def test_only_the_page_itself_is_answered(watched: Live, said: str, body: str | None) -> None:
+    for given in REFUSED[said]:
+        headers = {name: text.format(port=watched.server.server_port) for name, text in given.items()}
+        token = headers.pop("token", None)
+        assert ask(watched, "request" if body else "news", {**JSON, **headers}, body, token)[:2] == (403, said)
     assert watched.env.steps == 0
 
 
@@ -98,11 +86,8 @@ def test_who_does_not_know_the_address_is_refused(watched: Live, token: str, bod
     ("headers", "body", "said"),
     [
         ({}, STEP, "a request has the Content-Type application/json"),
-        ({"Content-Type": "text/plain"}, STEP, "a request has the Content-Type application/json"),
-        ({**JSON, "Content-Length": str(LONGEST + 1)}, STEP, "at most 1,000,000 bytes"),
         ({**JSON, "Content-Length": "-1"}, STEP, "at most 1,000,000 bytes"),
         (JSON, "{", "truncated"),
-        (JSON, "", "truncated"),
         (JSON, "[" * 100_000, "Expected `object`"),
         (JSON, '{"type": "fly"}', "Invalid enum value 'fly'"),
         (JSON, '{"type": "pace", "speed": -1}', "$.speed"),
@@ -129,12 +114,6 @@ def test_other_names_and_other_ways_are_refused(watched: Live) -> None:
             plain.sendall(f"GET {target} HTTP/1.1\r\nHost: 127.0.0.1:{watched.server.server_port}\r\n\r\n".encode())
             assert b" 403 " in plain.recv(1000)
     assert ask(watched, "news", JSON, STEP)[0] == 400
-    connection = HTTPConnection("127.0.0.1", watched.server.server_port, timeout=20)
-    connection.request("OPTIONS", f"/{watched.server.token}/request", headers={"Origin": "http://evil.example"})
-    answer = connection.getresponse()
-    assert answer.status == 501
-    assert not [name for name in answer.headers if name.lower().startswith("access-control")]
-    connection.close()
 
 
 def test_only_this_machine_itself_can_connect(watched: Live) -> None:
@@ -142,14 +121,6 @@ def test_only_this_machine_itself_can_connect(watched: Live) -> None:
     for address in others - {"127.0.0.1"}:
         with pytest.raises(OSError, match=r".*"):
             socket.create_connection((address, watched.server.server_port), timeout=2).close()
-
-
-def test_a_page_may_do_what_it_is_there_for() -> None:
-    with live() as watched:
-        origin = watched.server.address.rsplit("/", 2)[0]
-        ask(watched, "news")
-        assert ask(watched, "request", {**JSON, "Origin": origin}, STEP)[0] == 204
-        eventually(lambda: watched.env.steps == 1)
 
 
 def test_the_request_that_ends_the_server_is_answered() -> None:
@@ -168,18 +139,3 @@ def test_the_request_that_ends_the_server_is_answered() -> None:
     connection.sock.settimeout(0.0)
     assert connection.sock.recv(20).split()[1] == b"204"
     connection.close()
-
-
-def test_a_port_that_is_taken_is_told_in_one_line(watched: Live) -> None:
-    with pytest.raises(
-        BadInput, match=f"the page cannot use port {watched.server.server_port}: .*; try another --port"
-    ):
-        PageServer(Board(), lambda request: None, watched.server.server_port)
-    with pytest.raises(BadInput, match="the page cannot use port 70000"):
-        PageServer(Board(), lambda request: None, 70000)
-
-
-def test_addresses_cannot_be_guessed() -> None:
-    with live() as one, live() as other:
-        assert one.server.token != other.server.token
-        assert len(one.server.token) >= 20
