@@ -94,7 +94,7 @@ MISTAKES = {
     f"{TINY} --objects 13": "the task 'tiny' takes 1 to 12 objects, not 13",
     f"{TINY} --window --video out.mp4": "--window does not go together with --video or --view; choose one",
     f"{TINY} --view --json": "--view does not go together with --video, --sheet or --json; choose one",
-    f"{TINY} --view --port 70000": "the page cannot use port 70000: ",
+    f"{TINY} --view --port 70000": "70000 is not in the range 0<=x<=65535",
     f"{TINY} --names": "--names and --size are about pictures: add --video, --sheet or --view",
     f"{TINY} --policy ./expert": "expert: there is no such folder; `bilevel learn` makes one",
     f"{TINY} --method det-plan": "the method 'det-plan' needs a --policy; `bilevel learn` makes one",

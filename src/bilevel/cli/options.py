@@ -135,6 +135,7 @@ KINDS: dict[str, Any] = {  # of options and arguments; other names are those of 
     "N>0": click.IntRange(1, MOST),
     "N>1": click.IntRange(2, MOST),
     "SEED": click.IntRange(0, 2**63 - 1),
+    "PORT": click.IntRange(0, 65535),
     "X": Finite(0),
     "X>0": Finite(0, min_open=True),
     "SHARE": Finite(0, 0.99),

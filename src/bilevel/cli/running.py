@@ -74,7 +74,7 @@ def check(task: str, objects: int | None, seeds: int, env_args: dict[str, Any], 
 @option("--trace", "FILE", "Write a table (csv) of what was seen, believed, chosen and done at each step.")
 @option("--explain", bool, "At every change of the action, say which rule fired, with which objects, and why.")
 @option("--view", bool, "Watch it live on a page: rules, facts, goals, controls; pause, push, edit rules.")
-@option("--port", "N", "Of the page, on this machine alone; 0 is any that is free.", 0)
+@option("--port", "PORT", "Of the page, on this machine alone; 0 is any that is free.", 0)
 @option("--window", bool, "Show the simulator's own window.")
 @option("--quality", ("auto", "fast", "smooth", "good"), "Of the pictures; auto is fast with --view.", "auto")
 @shared("size", "names", "json")

@@ -74,7 +74,7 @@ class PageServer(ThreadingHTTPServer):
     def __init__(self, board: Board, tell: Callable[[Request], None], port: int = 0) -> None:
         try:
             super().__init__((HERE, port), _Handler)
-        except (OSError, OverflowError) as error:
+        except OSError as error:
             raise BadInput(f"the page cannot use port {port}: {error}; try another --port, or none") from None
         self.board, self.tell, self.token = board, tell, secrets.token_urlsafe(16)
         self.address = f"http://{HERE}:{self.server_port}/{self.token}/"
