@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -12,7 +12,7 @@ from itertools import islice
 from os import PathLike, fspath
 from typing import TypeVar
 
-from bilevel.symbolic.domain import BadInput
+from bilevel.symbolic.domain import ROOT_TYPE, BadInput
 
 DEEPEST_NESTING = 100
 CANDIDATES_COMPARED = 5_000  # for the nearest name; comparing with a million objects would take minutes
@@ -148,6 +148,37 @@ def arguments_of(group: Group, count: int, what: str) -> tuple[Expression, ...]:
     if len(group.arguments) != count:
         raise Misread(group.offset, f"'{group.head}' takes {what}, not {len(group.arguments)}")
     return group.arguments
+
+
+def typed_list(items: Sequence[Expression], what: str) -> list[tuple[Word, Word | None]]:
+    """The names of `a b - t c` with their types, `None` where no type is given; `?x` where `what` is a variable."""
+    typed: list[tuple[Word, Word | None]] = []
+    untyped: list[Word] = []
+    remaining = iter(items)
+    for item in remaining:
+        if isinstance(item, Word) and item.text == "-":
+            kind = next(remaining, None)
+            if kind is None or not untyped:
+                raise Misread(item.offset, f"'-' needs {'a type after it' if untyped else 'names before it'}")
+            if isinstance(kind, Group) and kind.head == "either":
+                raise Misread(kind.offset, "'either' is not supported: types that are one of several cannot be read")
+            typed += ((name, as_name(kind, "a type")) for name in untyped)
+            untyped = []
+        else:
+            untyped.append(as_variable(item) if what == "a variable" else as_name(item, what))
+    return typed + [(name, None) for name in untyped]
+
+
+def read_typed(items: Sequence[Expression], what: str, types: Mapping[str, str]) -> dict[str, str]:
+    """A typed list as a mapping from each name to its type, which must be known."""
+    typed: dict[str, str] = {}
+    for name, kind in typed_list(items, what):
+        if name.text in typed:
+            raise Misread(name.offset, f"{name} is declared twice")
+        if kind is not None and kind.text != ROOT_TYPE and kind.text not in types:
+            raise Misread(kind.offset, f"unknown type {kind}{suggestion(kind.text, [*types, ROOT_TYPE])}")
+        typed[name.text] = ROOT_TYPE if kind is None else kind.text
+    return typed
 
 
 def bounded(group: Group, found: Found, noun: str) -> Found:

@@ -1,15 +1,14 @@
 """Reads the text of PDDL domains and problems, with care for the position of every word.
 
-Effects are conjunctions, `oneof` and the existential effect, expanded into the outcomes an action may have. Numeric
-functions and what actions cost are read and ignored. What is wrong is a `Misread` that names its place.
+Numeric functions and what actions cost are read and ignored. What is wrong is a `Misread` that names its place.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
-from itertools import product
 from math import prod
 
 from bilevel.symbolic.domain import (
@@ -19,12 +18,10 @@ from bilevel.symbolic.domain import (
     Atom,
     Domain,
     Facts,
-    Outcome,
     Parameter,
     Predicate,
     Problem,
     Schema,
-    is_variable,
 )
 from bilevel.symbolic.expressions import (
     Expression,
@@ -34,41 +31,34 @@ from bilevel.symbolic.expressions import (
     arguments_of,
     as_group,
     as_name,
-    as_variable,
     bounded,
     is_number,
     parse_group,
+    read_typed,
     suggestion,
+    typed_list,
+)
+from bilevel.symbolic.formulas import (
+    ADL_WORDS,
+    UNSUPPORTED,
+    Scope,
+    branches,
+    cases,
+    plain_condition,
+    read_atom,
+    refusal,
 )
 
-REPEATED = (":action", ":event")  # sections of which there may be many
-
 # Words of PDDL that cannot name a predicate.
-RESERVED = frozenset({"and", "not", "or", "imply", "forall", "exists", "when", "oneof", EQUALITY})
+RESERVED = frozenset({*ADL_WORDS, "and", "not", "oneof", EQUALITY})
 
-ADL_WORDS = ("or", "imply", "forall", "exists", "when")
-UNSUPPORTED = {
-    "or": "disjunctions",
-    "imply": "implications",
-    "forall": "universal quantifiers",
-    "exists": "quantifiers outside effects",
-    "when": "conditional effects",
-    "oneof": "choices outside effects",
-    "preference": "preferences",
-    "probabilistic": "probabilistic effects",
-    "unknown": "partial observability",
-    **dict.fromkeys(("<", ">", "<=", ">="), "numeric conditions"),
-    **dict.fromkeys(("increase", "decrease", "assign", "scale-up", "scale-down"), "numeric fluents"),
-    **dict.fromkeys((":derived", ":axiom"), "derived predicates"),
-    ":durative-action": "durative actions",
-    ":constraints": "constraints",
-}
-
-
-def refusal(word: str, offset: int, feature: str) -> Misread:
-    """What to raise for a feature that is not supported."""
-    hint = "; only `bilevel plan` reads such files" if word in ADL_WORDS else ""
-    return Misread(offset, f"'{word}' is not supported: {feature} cannot be read{hint}")
+DOMAIN_SECTIONS = (":requirements", ":types", ":constants", ":predicates", ":functions", ":action", ":event")
+PROBLEM_SECTIONS = (":domain", ":requirements", ":objects", ":init", ":goal", ":metric", ":length")
+REPEATED = (":action", ":event")  # sections of which there may be many
+ACTION_KEYS = (":parameters", ":precondition", ":effect")
+NOTHING_WRITTEN = Group((), 0)
+MOST_ACTIONS = 20_000  # that a domain is spelt out into
+MOST_ARGUMENTS = 10_000  # of one action that are looked at one by one
 
 
 def read_definition(text: str, kind: str) -> tuple[str, tuple[Expression, ...]]:
@@ -93,7 +83,7 @@ def split_sections(parts: Sequence[Expression], known: Collection[str]) -> dict[
         section = as_group(part, "a section such as (:keyword ...)")
         keyword = section.head
         if keyword in UNSUPPORTED and keyword.startswith(":"):
-            raise refusal(keyword, section.items[0].offset, UNSUPPORTED[keyword])
+            raise refusal(keyword, section.items[0].offset)
         if keyword not in sections:
             found = section.items[0] if keyword else section
             raise Misread(found.offset, f"unknown section {found}{suggestion(keyword, known)}")
@@ -108,147 +98,27 @@ def contents(sections: Mapping[str, list[Group]], keyword: str) -> tuple[Express
     return sections[keyword][0].arguments if sections[keyword] else ()
 
 
-def typed_list(items: Sequence[Expression], what: str) -> list[tuple[Word, Word | None]]:
-    """The names of `a b - t c` with their types, `None` where no type is given; `?x` where `what` is a variable."""
-    typed: list[tuple[Word, Word | None]] = []
-    untyped: list[Word] = []
-    remaining = iter(items)
-    for item in remaining:
-        if isinstance(item, Word) and item.text == "-":
-            kind = next(remaining, None)
-            if kind is None or not untyped:
-                raise Misread(item.offset, f"'-' needs {'a type after it' if untyped else 'names before it'}")
-            if isinstance(kind, Group) and kind.head == "either":
-                raise refusal("either", kind.offset, "types that are one of several")
-            typed += ((name, as_name(kind, "a type")) for name in untyped)
-            untyped = []
-        else:
-            untyped.append(as_variable(item) if what == "a variable" else as_name(item, what))
-    return typed + [(name, None) for name in untyped]
-
-
-def read_typed(items: Sequence[Expression], what: str, types: Mapping[str, str]) -> dict[str, str]:
-    """A typed list as a mapping from each name to its type, which must be known."""
-    typed: dict[str, str] = {}
-    for name, kind in typed_list(items, what):
-        if name.text in typed:
-            raise Misread(name.offset, f"{name} is declared twice")
-        if kind is not None and kind.text != ROOT_TYPE and kind.text not in types:
-            raise Misread(kind.offset, f"unknown type {kind}{suggestion(kind.text, [*types, ROOT_TYPE])}")
-        typed[name.text] = ROOT_TYPE if kind is None else kind.text
-    return typed
-
-
-def read_atom(group: Group, domain: Domain, terms: Mapping[str, str]) -> Atom:
-    """A declared predicate with arguments that fit it; `terms` holds the types of all variables and objects at hand."""
-    predicate = domain.predicates.get(group.head)
-    if predicate is None:
-        raise unknown_predicate(group, domain)
-    if len(group.arguments) != predicate.arity:
-        raise Misread(
-            group.offset, f"predicate '{predicate.name}' takes {predicate.arity} arguments, not {len(group.arguments)}"
-        )
-    names = tuple(known_term(argument, terms) for argument in group.arguments)
-    for index, (argument, name) in enumerate(zip(group.arguments, names, strict=True)):
-        kind, wanted = terms[name], predicate.parameters[index].type
-        # A variable fits where some object of its type may; an object fits where its type does.
-        if not (domain.is_subtype(kind, wanted) or (is_variable(name) and domain.is_subtype(wanted, kind))):
-            raise Misread(
-                argument.offset,
-                f"{argument} is of type '{kind}' but argument {index + 1} of '{predicate.name}' is of type '{wanted}'",
-            )
-    return Atom(predicate.name, names)
-
-
-def unknown_predicate(group: Group, domain: Domain) -> Misread:
-    """What to raise for a group that should be an atom and is none."""
-    if group.head in UNSUPPORTED:
-        return refusal(group.head, group.items[0].offset, UNSUPPORTED[group.head])
-    if not group.head:
-        return Misread(group.offset, "expected a predicate and its arguments such as (p a b)")
-    return Misread(
-        group.items[0].offset, f"undeclared predicate {group.items[0]}{suggestion(group.head, domain.predicates)}"
-    )
-
-
-def known_term(argument: Expression, terms: Mapping[str, str]) -> str:
-    """The object or variable that an argument names, which must be known."""
-    if isinstance(argument, Group):
-        raise Misread(argument.offset, f"expected an object or a variable but found {argument}")
-    if argument.text not in terms:
-        what = "unbound variable" if is_variable(argument.text) else "unknown object"
-        alike = (term for term in terms if is_variable(term) == is_variable(argument.text))
-        raise Misread(argument.offset, f"{what} {argument}{suggestion(argument.text, alike)}")
-    return argument.text
-
-
-def read_equality(group: Group, terms: Mapping[str, str]) -> Atom:
-    """The atom of `(= a b)`."""
-    if any(isinstance(item, Group) or (is_number(item.text) and item.text not in terms) for item in group.arguments):
-        raise refusal(EQUALITY, group.offset, "numeric conditions")
-    return Atom(EQUALITY, tuple(known_term(argument, terms) for argument in arguments_of(group, 2, "2 arguments")))
-
-
-def read_condition(
-    expression: Expression, domain: Domain, terms: Mapping[str, str]
-) -> Iterator[tuple[Atom, bool, Group]]:
-    """The atoms of a conjunction, whether they shall hold or stand under `not`, and where."""
-    group = as_group(expression, "a condition")
-    if group.head == "and":
-        for part in group.arguments:
-            yield from read_condition(part, domain, terms)
-    elif group.head == "not":
-        yield read_literal(negated(group), domain, terms), False, group
-    elif group.items:
-        yield read_literal(group, domain, terms), True, group
-
-
-def negated(group: Group) -> Group:
-    """The atom under a `not`."""
-    inner = as_group(arguments_of(group, 1, "one condition or effect")[0], "an atom")
-    if inner.head in {"and", "not"}:
-        raise refusal(inner.head, inner.offset, f"'{inner.head}' inside 'not'")
-    return inner
-
-
-def read_literal(group: Group, domain: Domain, terms: Mapping[str, str]) -> Atom:
-    """The atom of a group, or its equality."""
-    return read_equality(group, terms) if group.head == EQUALITY else read_atom(group, domain, terms)
-
-
 # Domains
-
-DOMAIN_SECTIONS = (":requirements", ":types", ":constants", ":predicates", ":functions", ":action", ":event")
-ACTION_KEYS = (":parameters", ":precondition", ":effect")
-NOTHING_WRITTEN = Group((), 0)
-TOTAL_COST = "total-cost"
-NEW = "new"
-
-NOTHING = Outcome(NO_FACTS, NO_FACTS)
 
 
 def domain_from_text(text: str) -> Domain:
     """The domain that the text defines; `Misread` where it does not define one."""
-    frame, actions, functions = domain_frame(text)
-    return replace(frame, schemas=read_schemas(actions, frame, functions))
+    frame, actions = domain_frame(text)
+    return replace(frame, schemas=read_schemas(actions, Scope(domain=frame, terms=frame.constants)))
 
 
-def domain_frame(text: str) -> tuple[Domain, list[Group], frozenset[str]]:
-    """The domain with events but without actions, the actions as they are written, and the numeric functions."""
+def domain_frame(text: str) -> tuple[Domain, list[Group]]:
+    """The domain with events but without actions, and the actions as they are written."""
     name, parts = read_definition(text, "domain")
     sections = split_sections(parts, DOMAIN_SECTIONS)
     types = read_types(contents(sections, ":types"))
     constants = read_typed(contents(sections, ":constants"), "a constant", types)
-    predicates = read_predicates(contents(sections, ":predicates"), types)
-    functions = read_functions(contents(sections, ":functions"))
-    frame = Domain(name, predicates, {}, types, constants)
-    actions = sections[":action"]
-    events = read_schemas(sections[":event"], frame, functions)
-    for action in actions:
-        called = schema_name(action)
+    frame = Domain(name, read_predicates(contents(sections, ":predicates"), types), {}, types, constants)
+    events = read_schemas(sections[":event"], Scope(domain=frame, terms=constants))
+    for called in map(schema_name, sections[":action"]):
         if called.text in events:
             raise Misread(called.offset, f"{called} is the name of an event, too; rename one of the two")
-    return replace(frame, events=events), actions, functions
+    return replace(frame, events=events), sections[":action"]
 
 
 def read_types(items: Sequence[Expression]) -> dict[str, str]:
@@ -294,32 +164,12 @@ def read_parameters(items: Sequence[Expression], types: Mapping[str, str]) -> tu
     return tuple(Parameter(name, kind) for name, kind in read_typed(items, "a variable", types).items())
 
 
-def read_functions(items: Sequence[Expression]) -> frozenset[str]:
-    """The names of numeric functions; all that is known of them is that they do not matter."""
-    groups = [item for item in items if isinstance(item, Group)]
-    kinds = [item for item in items if isinstance(item, Word) and item.text not in {"-", "number"}]
-    if kinds:
-        raise refusal(kinds[0].text, kinds[0].offset, "functions that are not numbers")
-    return frozenset(as_name(group.items[0], "a function").text for group in groups if group.items)
-
-
 def schema_name(section: Group) -> Word:
     """The name of an action or an event."""
     what = f"an {section.head[1:]}"
     if len(section.items) < 2:
         raise Misread(section.offset, f"expected the name of {what} after '{section.head}'")
     return as_name(section.items[1], what)
-
-
-def read_schemas(sections: Sequence[Group], domain: Domain, functions: frozenset[str]) -> dict[str, Schema]:
-    """The actions, or the events, by their names."""
-    schemas: dict[str, Schema] = {}
-    for section in sections:
-        name = schema_name(section)
-        if name.text in schemas:
-            raise Misread(name.offset, f"{section.head[1:]} {name} is declared twice")
-        schemas[name.text] = read_action(name.text, action_parts(section), domain, functions)
-    return schemas
 
 
 def action_parts(action: Group) -> dict[str, Group]:
@@ -339,150 +189,92 @@ def action_parts(action: Group) -> dict[str, Group]:
     return {**dict.fromkeys(ACTION_KEYS, NOTHING_WRITTEN), **parts}
 
 
-def read_action(name: str, parts: Mapping[str, Group], domain: Domain, functions: frozenset[str]) -> Schema:
-    """The schema of an action, or of an event, from its parts."""
-    parameters = read_parameters(parts[":parameters"].items, domain.types)
-    terms = {**domain.constants, **{parameter.name: parameter.type for parameter in parameters}}
-    condition = list(read_condition(parts[":precondition"], domain, terms))
-    positive, negative = (frozenset(atom for atom, its, _ in condition if its is truth) for truth in (True, False))
-    outcomes = read_effect(parts[":effect"], Scope(domain, terms, functions))
-    return Schema(name, parameters, positive, tuple(outcomes), negative)
+def read_schemas(sections: Sequence[Group], scope: Scope) -> dict[str, Schema]:
+    """The actions, or the events, by their names; those that have to be spelt out in several cases are numbered."""
+    schemas: dict[str, Schema] = {}
+    found = [(section, list(_cases_of(section, scope))) for section in sections]
+    namesakes, numbers = Counter(schema.name for _, each in found for schema in each), Counter[str]()
+    for section, each in found:
+        if scope.objects is None and each[0].name in schemas:
+            raise Misread(section.items[1].offset, f"{section.head[1:]} {section.items[1]} is declared twice")
+        for schema in each:
+            numbers[schema.name] += 1
+            is_only = scope.objects is None or namesakes[schema.name] == 1
+            name = schema.name if is_only else f"{schema.name}:{numbers[schema.name]}"
+            schemas[name] = replace(schema, name=name)
+        if len(schemas) > MOST_ACTIONS:
+            raise Misread(section.offset, f"with this action the domain has more than {MOST_ACTIONS} cases")
+    return schemas
 
 
-@dataclass(frozen=True)
-class Scope:
-    """What an effect may mention: terms with their types, the variables that nature binds here, numeric functions."""
-
-    domain: Domain
-    terms: Mapping[str, str]
-    functions: frozenset[str]
-    chosen: frozenset[str] = frozenset()
-
-
-def read_effect(expression: Expression, scope: Scope) -> list[Outcome]:
-    """The outcomes of an effect, in the order in which they are written; of two choices the last varies fastest."""
-    group = as_group(expression, "an effect")
-    if not group.items:
-        return [NOTHING]
-    if group.head == "and":
-        return conjunction(group, group.arguments, [read_effect(part, scope) for part in group.arguments])
-    if group.head == "oneof":
-        if not group.arguments:
-            raise Misread(group.offset, "'oneof' needs at least one effect")
-        return bounded(group, [outcome for part in group.arguments for outcome in read_effect(part, scope)], "outcomes")
-    if group.head == "exists":
-        return read_existential(group, scope)
-    if group.head == "not":
-        inner = negated(group)
-        if inner.head == NEW and NEW not in scope.domain.predicates:
-            raise Misread(inner.offset, "'new' marks an object that nature makes and cannot be negated")
-        return [Outcome(NO_FACTS, frozenset({read_atom(inner, scope.domain, scope.terms)}))]
-    if group.head not in scope.domain.predicates:
-        if group.head == NEW:
-            return [Outcome(NO_FACTS, NO_FACTS, new=frozenset({read_new(group, scope)}))]
-        if group.head == "increase":
-            check_cost(group, scope)
-            return [NOTHING]
-        if group.head == EQUALITY:
-            raise Misread(group.offset, "'=' cannot be an effect")
-    return [Outcome(frozenset({read_atom(group, scope.domain, scope.terms)}), NO_FACTS)]
+def _cases_of(section: Group, scope: Scope) -> Iterator[Schema]:
+    """Yield a schema for each case of the action; there is one unless it is spelt out."""
+    name, parts = schema_name(section).text, action_parts(section)
+    parameters = read_parameters(parts[":parameters"].items, scope.domain.types)
+    types = {parameter.name: parameter.type for parameter in parameters}
+    precondition, effect = parts[":precondition"], parts[":effect"]
+    for bound in _bound_scopes(section, effect, types, scope.with_terms(types)):
+        settled = frozenset(Atom(EQUALITY, pair) for pair in bound.binding.items())
+        spelt_out = scope.objects is not None
+        conditions = cases(precondition, bound) if spelt_out else [plain_condition(precondition, bound)]
+        found = [branch for each in conditions for branch in branches(effect, bound, each)]
+        bounded(section, found, "cases")
+        found.sort(key=lambda branch: len(branch[0].negative))  # the same order for `p` and for `not p`
+        for case, outcomes in found:
+            if not (spelt_out and case.positive & case.negative):
+                yield Schema(name, parameters, case.positive | settled, tuple(outcomes), case.negative)
 
 
-def conjunction(group: Group, arguments: Sequence[Expression], parts: Sequence[Sequence[Outcome]]) -> list[Outcome]:
-    """One outcome for each choice from the parts; two existential effects that happen together need other variables."""
-    bounded(group, range(prod(map(len, parts))), "outcomes")
-    chosen: set[str] = set()
-    for argument, outcomes in zip(arguments, parts, strict=True):
-        names = {variable.name for outcome in outcomes for variable in outcome.chosen}
-        if chosen & names:
-            clash = min(chosen & names)
-            raise Misread(argument.offset, f"'{clash}' is chosen twice in one outcome; rename one of the two")
-        chosen |= names
-    return [together(outcomes) for outcomes in product(*parts)]
+def _bound_scopes(group: Group, effect: Expression, types: Mapping[str, str], scope: Scope) -> list[Scope]:
+    """Objects for the parameters about which `when` asks what never changes: that settles it once and for all."""
+    conditions = [when.arguments[0] for when in _groups(effect) if when.head == "when" and when.arguments]
+    atoms = [atom for condition in conditions for atom in _groups(condition)]
+    decided = [atom for atom in atoms if atom.head == EQUALITY or atom.head in scope.static]
+    asked = {word.text for atom in decided for word in atom.arguments if isinstance(word, Word)}
+    variables = {name: kind for name, kind in types.items() if name in asked}
+    if scope.objects is None or prod(len(scope.fitting(kind)) for kind in variables.values()) > MOST_ARGUMENTS:
+        return [scope]
+    return [replace(each, bindings=1) for each in scope.instances(group, variables)]
 
 
-def together(parts: Sequence[Outcome]) -> Outcome:
-    """One outcome that does all that the parts do."""
-    return Outcome(
-        add=NO_FACTS.union(*(part.add for part in parts)),
-        delete=NO_FACTS.union(*(part.delete for part in parts)),
-        chosen=tuple(variable for part in parts for variable in part.chosen),
-        new=frozenset().union(*(part.new for part in parts)),
-    )
-
-
-def quantified(group: Group, domain: Domain, what: str) -> tuple[dict[str, str], Group, Expression]:
-    """The variables of `(forall (?x - t) part)` with their types, their list as it is written, and the part."""
-    variables, part = arguments_of(group, 2, f"a list of variables and one {what}")
-    declared = as_group(variables, "a list of variables")
-    return read_typed(declared.items, "a variable", domain.types), declared, part
-
-
-def read_existential(group: Group, scope: Scope) -> list[Outcome]:
-    """The outcomes of `(exists (?x - t) effect)`: nature chooses the variables."""
-    variables, declared, effect = quantified(group, scope.domain, "effect")
-    for item in declared.items:
-        if isinstance(item, Word) and item.text in variables and item.text in scope.terms:
-            raise Misread(item.offset, f"variable {item} is already bound; choose another name")
-    inner = replace(scope, terms={**scope.terms, **variables}, chosen=scope.chosen | variables.keys())
-    chosen = tuple(Parameter(name, kind) for name, kind in variables.items())
-    return [
-        Outcome(outcome.add, outcome.delete, chosen + outcome.chosen, outcome.new)
-        for outcome in read_effect(effect, inner)
-    ]
-
-
-def read_new(group: Group, scope: Scope) -> str:
-    """The variable of `(new ?x)`."""
-    if len(group.arguments) == 1:
-        argument = group.arguments[0]
-        if isinstance(argument, Word) and argument.text in scope.chosen:
-            return argument.text
-    raise Misread(group.offset, "'new' takes one variable of an 'exists' around it, such as (exists (?x) (new ?x))")
-
-
-def check_cost(group: Group, scope: Scope) -> None:
-    """Costs are ignored, but only of a declared function, so that a misspelt predicate does not pass for one."""
-    function = as_group(arguments_of(group, 2, "a function and an amount")[0], "a numeric function")
-    if function.head != TOTAL_COST and function.head not in scope.functions:
-        found = function.items[0] if function.items else function
-        raise Misread(found.offset, f"undeclared function {found}{suggestion(function.head, sorted(scope.functions))}")
+def _groups(expression: Expression) -> Iterator[Group]:
+    if isinstance(expression, Group):
+        yield expression
+        for item in expression.items:
+            yield from _groups(item)
 
 
 # Problems
 
-PROBLEM_SECTIONS = (":domain", ":requirements", ":objects", ":init", ":goal", ":metric", ":length")
-
 
 def problem_from_text(text: str, domain: Domain) -> Problem:
     """The problem that the text defines; `Misread` where it does not define one for this domain."""
-    name, objects, state, goal = problem_frame(text, domain)
-    return Problem(name, domain.name, objects, state, read_goal(goal, domain, {**domain.constants, **objects}))
+    problem, goal = problem_frame(text, domain)
+    wanted = plain_condition(goal, Scope(domain=domain, terms=problem.all_objects(domain)))
+    for atom in sorted(wanted.negative | wanted.positive):
+        if atom in wanted.negative or atom.predicate == EQUALITY:
+            raise Misread(
+                goal.offset,
+                f"that {atom} shall hold or shall not is not supported here: only `bilevel plan` reads such goals",
+            )
+    return replace(problem, goal=wanted.positive)
 
 
-def problem_frame(text: str, domain: Domain) -> tuple[str, dict[str, str], Facts, Group]:
-    """The name, the objects without the domain's constants, the first state, and the goal as it is written."""
+def problem_frame(text: str, domain: Domain) -> tuple[Problem, Expression]:
+    """The problem without its goal, and the goal as it is written."""
     name, parts = read_definition(text, "problem")
     sections = split_sections(parts, PROBLEM_SECTIONS)
     for keyword in (":domain", ":goal"):
         if not sections[keyword]:
             raise Misread(text.index("("), f"the problem has no '({keyword} ...)'")
-    check_domain_name(sections[":domain"][0], domain)
+    wanted = as_name(arguments_of(sections[":domain"][0], 1, "the name of the domain")[0], "the domain")
+    if wanted.text != domain.name:
+        near = suggestion(wanted.text, [domain.name])
+        raise Misread(wanted.offset, f"the problem is for domain {wanted}, not for '{domain.name}'{near}")
     objects = read_objects(contents(sections, ":objects"), domain)
-    state = read_state(contents(sections, ":init"), domain, {**domain.constants, **objects})
-    return name, objects, state, sections[":goal"][0]
-
-
-def check_domain_name(section: Group, domain: Domain) -> None:
-    """`Misread` where a problem is for another domain."""
-    if len(section.arguments) != 1:
-        raise Misread(section.offset, "expected '(:domain NAME)'")
-    name = as_name(section.arguments[0], "the domain")
-    if name.text != domain.name:
-        raise Misread(
-            name.offset,
-            f"the problem is for domain {name}, not for '{domain.name}'{suggestion(name.text, [domain.name])}",
-        )
+    problem = Problem(name, domain.name, objects, NO_FACTS, NO_FACTS)
+    state = read_state(contents(sections, ":init"), Scope(domain=domain, terms=problem.all_objects(domain)))
+    return replace(problem, state=state), arguments_of(sections[":goal"][0], 1, "one condition")[0]
 
 
 def read_objects(items: Sequence[Expression], domain: Domain) -> dict[str, str]:
@@ -496,18 +288,18 @@ def read_objects(items: Sequence[Expression], domain: Domain) -> dict[str, str]:
     return objects
 
 
-def read_state(items: Sequence[Expression], domain: Domain, terms: Mapping[str, str]) -> Facts:
+def read_state(items: Sequence[Expression], scope: Scope) -> Facts:
     """The facts of `:init`; what is false or numeric there is checked and left out."""
     facts: set[Atom] = set()
     absent: dict[Atom, Group] = {}
     for item in items:
         group = as_group(item, "a fact")
         if group.head == "not":
-            absent[read_atom(negated(group), domain, terms)] = group
+            absent[read_atom(as_group(arguments_of(group, 1, "one fact")[0], "a fact"), scope)] = group
         elif group.head == EQUALITY:
             check_numeric_value(group)
         else:
-            facts.add(read_atom(group, domain, terms))
+            facts.add(read_atom(group, scope))
     for atom, group in absent.items():
         if atom in facts:
             raise Misread(group.offset, f"'{atom}' is both true and false at first")
@@ -516,20 +308,6 @@ def read_state(items: Sequence[Expression], domain: Domain, terms: Mapping[str, 
 
 def check_numeric_value(group: Group) -> None:
     """`(= (f a b) 5)` says what an action costs, which is ignored."""
-    if len(group.arguments) == 2:
-        function, value = group.arguments
-        if isinstance(function, Group) and function.items and isinstance(value, Word) and is_number(value.text):
-            for item in function.items:
-                as_name(item, "a function or an object")
-            return
-    raise Misread(group.offset, "expected a numeric value such as (= (total-cost) 0) after '='")
-
-
-def read_goal(section: Group, domain: Domain, terms: Mapping[str, str]) -> Facts:
-    """The facts of `:goal`; `Misread` where something else is wanted."""
-    goal = set()
-    for atom, wanted, group in read_condition(arguments_of(section, 1, "one condition")[0], domain, terms):
-        if not wanted or atom.predicate == EQUALITY:
-            raise refusal(group.head, group.offset, "equality in goals" if wanted else "negative goals")
-        goal.add(atom)
-    return frozenset(goal)
+    function, value = arguments_of(group, 2, "a function and its value, as in (= (total-cost) 0)")
+    if not (isinstance(function, Group) and function.head and isinstance(value, Word) and is_number(value.text)):
+        raise Misread(group.offset, "expected a numeric value such as (= (total-cost) 0) after '='")
