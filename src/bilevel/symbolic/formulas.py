@@ -207,12 +207,9 @@ def _any_of(group: Group, parts: Iterable[Sequence[Condition]]) -> list[Conditio
 
 
 def _all_of(group: Group, parts: Sequence[Sequence[Condition]]) -> list[Condition]:
-    found = [TRUE]
-    for part in sorted(parts, key=len):
-        if len(part) == len(found) == 1:
-            found = [joined(found[0], part[0])]
-        else:
-            found = list(dict.fromkeys(narrow for case in found for narrow in narrowed(case, part)))
+    found = [joined(*(part[0] for part in parts if len(part) == 1))]
+    for part in sorted((part for part in parts if len(part) != 1), key=len):
+        found = list(dict.fromkeys(narrow for case in found for narrow in narrowed(case, part)))
         bounded(group, found, "cases")
     return found
 
@@ -223,9 +220,10 @@ def narrowed(case: Condition, alternatives: Iterable[Condition]) -> list[Conditi
     return [case] if case in found else [both for both in found if not both.positive & both.negative]
 
 
-def joined(case: Condition, other: Condition) -> Condition:
-    """Return the condition that holds where both do."""
-    return Condition(case.positive | other.positive, case.negative | other.negative)
+def joined(*conditions: Condition) -> Condition:
+    """Return the condition that holds where all of these do."""
+    positive, negative = (each.positive for each in conditions), (each.negative for each in conditions)
+    return Condition(NO_FACTS.union(*positive), NO_FACTS.union(*negative))
 
 
 # Effects
