@@ -8,9 +8,10 @@ so that labels and policies do without it.
 
 from __future__ import annotations
 
+import inspect
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
@@ -51,6 +52,7 @@ class State:
 
 World = TypeVar("World", bound="Tabletop")
 Answer = TypeVar("Answer")
+Options = Mapping[str, Sequence[Any]]
 
 
 def once(method: Callable[[World, Observation], Answer]) -> Callable[[World, Observation], Answer]:
@@ -90,9 +92,18 @@ class Tabletop(gymnasium.Env[Observation, NDArray[np.float32]]):
     scene_spec: ClassVar[Spec]
     instruction: ClassVar[str] = ""  # in words; SmolVLA reads the first 48 tokens and drops the rest
     disturbance: ClassVar[str] = "Blocks that are in place may jump elsewhere."  # of the noisy twin, in words
+    options: ClassVar[Options] = {}  # its further arguments, with what each may be, the usual first
 
     state_type: ClassVar[type[State]] = State
+    __signature__: ClassVar[inspect.Signature]
     state: State
+
+    def __init_subclass__(cls) -> None:
+        """Say in the signature of a world which options it has."""
+        super().__init_subclass__()
+        _, objects, *others, _ = inspect.signature(Tabletop.__init__).parameters.values()
+        own = [inspect.Parameter(name, others[0].kind, default=known[0]) for name, known in cls.options.items()]
+        cls.__signature__ = inspect.Signature([objects, *own, *others])
 
     def __init__(
         self,
@@ -102,6 +113,7 @@ class Tabletop(gymnasium.Env[Observation, NDArray[np.float32]]):
         render_mode: str | None = None,
         quality: str = "fast",
         picture_size: tuple[int, int] | None = None,
+        **options: Any,
     ) -> None:
         from bilevel.tabletop.rendering import check_choices
         from bilevel.tabletop.simulation import Simulation
@@ -111,6 +123,13 @@ class Tabletop(gymnasium.Env[Observation, NDArray[np.float32]]):
         if not 0 <= teleport_rate <= 1:
             raise BadInput(f"the teleport rate is a probability per object and step, 0 to 1, not {teleport_rate}")
         check_choices(render_mode, quality, picture_size)
+        for name, known in self.options.items():
+            chosen = options.pop(name, known[0])
+            if chosen not in known:
+                raise BadInput(f"unknown {name} '{chosen}'; known ones: {', '.join(map(str, known))}")
+            setattr(self, name, known[known.index(chosen)])
+        if options:
+            raise TypeError(f"{type(self).__name__} takes no argument '{min(options)}'")
         self.count = int(objects)
         self.teleport_rate = teleport_rate
         self.step_limit = STEPS_PER_OBJECT * self.count

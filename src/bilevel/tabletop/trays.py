@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bilevel.symbolic.domain import Action, Atom, BadInput
+from bilevel.symbolic.domain import Action, Atom
 from bilevel.tabletop import furniture
 from bilevel.tabletop.layout import Floats
 from bilevel.tabletop.measurements import PRESSED, Indices, colour_index, holds, remembered, stands, stands_on_own_tray
@@ -116,13 +116,6 @@ class TrayWorld(Tabletop):
     def is_pressed(self, observation: Observation) -> bool:
         """Whether the button is down."""
         return bool(observation["objects"][self._button, TRAVEL] > PRESSED)
-
-
-def known_tray_position(name: str) -> str:
-    """Return what is to be seen of trays; `BadInput` for an unknown name."""
-    if name not in TRAY_POSITIONS:
-        raise BadInput(f"unknown tray position '{name}'; known ones: {', '.join(TRAY_POSITIONS)}")
-    return name
 
 
 @remembered

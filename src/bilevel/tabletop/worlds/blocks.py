@@ -12,13 +12,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bilevel.symbolic.domain import Action, Atom, BadInput, Facts
+from bilevel.symbolic.domain import Action, Atom, Facts
 from bilevel.tabletop import furniture, layout, skills
 from bilevel.tabletop.furniture import Furnishing
 from bilevel.tabletop.measurements import holds, near, same_colour, spot_aside, stands, stands_on
 from bilevel.tabletop.observation import COLOURED, HAND, PLACED, POSITION, RGB, SYMMETRIES, Bools, Observation, numbered
 from bilevel.tabletop.problems import shipped_domain
-from bilevel.tabletop.tabletop import YAW, State, Tabletop, once
+from bilevel.tabletop.tabletop import YAW, Options, State, Tabletop, once
 from bilevel.tabletop.world_tasks import Relations, by_predicate, gripper, remembering, twins
 from bilevel.tasks.scene import Array, Scene
 from bilevel.tasks.spec import Spec
@@ -47,23 +47,8 @@ class Blocks(Tabletop):
     max_objects: ClassVar[int] = 20
     state_type: ClassVar[type[State]] = BlocksState
     state: BlocksState
-
-    def __init__(
-        self,
-        objects: int = 3,
-        *,
-        start: str = APART,
-        teleport_rate: float = 0.0,
-        render_mode: str | None = None,
-        quality: str = "fast",
-        picture_size: tuple[int, int] | None = None,
-    ) -> None:
-        if start not in STARTS:
-            raise BadInput(f"unknown start '{start}'; known ones: {', '.join(STARTS)}")
-        self.start = start
-        super().__init__(
-            objects, teleport_rate=teleport_rate, render_mode=render_mode, quality=quality, picture_size=picture_size
-        )
+    options: ClassVar[Options] = {"start": STARTS}
+    start: str
 
     @property
     def pairs(self) -> int:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import ClassVar
 
 import numpy as np
 
-from bilevel.symbolic.domain import Action, Atom, BadInput, Facts
+from bilevel.symbolic.domain import Action, Atom, Facts
 from bilevel.tabletop import furniture, layout, skills
 from bilevel.tabletop.furniture import Furnishing
 from bilevel.tabletop.measurements import Indices, holds, near, spot_aside, stands, stands_on
@@ -24,14 +25,13 @@ from bilevel.tabletop.observation import (
     numbered,
 )
 from bilevel.tabletop.problems import shipped_domain
-from bilevel.tabletop.tabletop import YAW
+from bilevel.tabletop.tabletop import YAW, Options
 from bilevel.tabletop.trays import (
-    FREE_SPOT,
     NO_COLOUR,
+    TRAY_POSITIONS,
     TrayState,
     TrayWorld,
     colours_and_trays,
-    known_tray_position,
     putting_where_there_is_room,
     tray_facts,
     tray_relations,
@@ -42,7 +42,7 @@ from bilevel.tasks.spec import Spec
 
 _TYPES = {"tray": TRAY, "block": COLOURED, "colour": COLOUR, "table": PLACED, "platform": PLACED, "button": MOVING}
 SPEC = Spec(HAND, _TYPES, symmetries=SYMMETRIES)
-MOST_COLOURS = 3  # a tray of ten spots takes a row of its own
+COLOURS = (3, 2, 1)  # how many there may be: a tray of ten spots takes a row of its own
 COLUMNS = layout.COLUMNS[:8]  # where blocks may lie: left of the platform
 LEFT_END = -0.4  # of the part of the table for trays
 
@@ -62,30 +62,13 @@ class Colour(TrayWorld):
     )
     state_type = TrayState
     pitch = 0.055
-
-    def __init__(
-        self,
-        objects: int = 3,
-        *,
-        colours: int = MOST_COLOURS,
-        tray_position: str = FREE_SPOT,
-        teleport_rate: float = 0.0,
-        render_mode: str | None = None,
-        quality: str = "fast",
-        picture_size: tuple[int, int] | None = None,
-    ) -> None:
-        if colours not in range(1, MOST_COLOURS + 1):
-            raise BadInput(f"Colour takes 1 to {MOST_COLOURS} colours, not {colours}")
-        self.colours, self.spots = int(colours), objects
-        self.tray_position = known_tray_position(tray_position)
-        super().__init__(
-            objects, teleport_rate=teleport_rate, render_mode=render_mode, quality=quality, picture_size=picture_size
-        )
+    options: ClassVar[Options] = {"colours": COLOURS, "tray_position": TRAY_POSITIONS}
 
     def _middles(self, trays: layout.Floats) -> layout.Floats:
         return np.add(trays, (self.tray_length / 2, 0.0))
 
     def name_objects(self) -> dict[str, list[str]]:
+        self.spots = self.count
         single = {name: [name] for name in ("table", "platform", "button")}
         return {"block": numbered("block", self.count), **super().name_objects(), **single}
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bilevel.symbolic.domain import Action, Atom, BadInput, Facts
+from bilevel.symbolic.domain import Action, Atom, Facts
 from bilevel.tabletop import furniture, layout, skills
 from bilevel.tabletop.furniture import Furnishing
 from bilevel.tabletop.measurements import LID_SHUT, Indices, holds, inside, is_open
@@ -28,14 +29,13 @@ from bilevel.tabletop.observation import (
     numbered,
 )
 from bilevel.tabletop.problems import shipped_domain
-from bilevel.tabletop.tabletop import ARM_CLEARANCE, teleporting
+from bilevel.tabletop.tabletop import ARM_CLEARANCE, Options, teleporting
 from bilevel.tabletop.trays import (
-    FREE_SPOT,
     NO_COLOUR,
+    TRAY_POSITIONS,
     TrayState,
     TrayWorld,
     colours_and_trays,
-    known_tray_position,
     putting_where_there_is_room,
     tray_facts,
     tray_relations,
@@ -87,27 +87,11 @@ class Gacha(TrayWorld):
     state: GachaState
     spots = 2  # so that a second block can be put down before the first is taken away
     pitch = 0.05
-
-    def __init__(
-        self,
-        objects: int = 3,
-        *,
-        draw: str = "uniform",
-        tray_position: str = FREE_SPOT,
-        teleport_rate: float = 0.0,
-        render_mode: str | None = None,
-        quality: str = "fast",
-        picture_size: tuple[int, int] | None = None,
-    ) -> None:
-        if draw not in DRAWS:
-            raise BadInput(f"unknown way to draw colours '{draw}'; known ways: {', '.join(DRAWS)}")
-        self.draw, self.colours = draw, objects + SPARE_COLOURS
-        self.tray_position = known_tray_position(tray_position)
-        super().__init__(
-            objects, teleport_rate=teleport_rate, render_mode=render_mode, quality=quality, picture_size=picture_size
-        )
+    options: ClassVar[Options] = {"draw": DRAWS, "tray_position": TRAY_POSITIONS}
+    draw: str
 
     def name_objects(self) -> dict[str, list[str]]:
+        self.colours = self.count + SPARE_COLOURS
         blocks = numbered("unmade", self.colours + SPARE_BLOCKS)
         return {"block": blocks, **super().name_objects(), "box": ["box"], "button": ["button"]}
 

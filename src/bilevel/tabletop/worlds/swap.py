@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partialmethod
+from typing import ClassVar
 
 import numpy as np
 
@@ -11,15 +11,16 @@ from bilevel.symbolic.domain import Action, Atom, Facts
 from bilevel.tabletop import skills
 from bilevel.tabletop.observation import Bools
 from bilevel.tabletop.problems import shipped_domain
+from bilevel.tabletop.tabletop import Options
 from bilevel.tabletop.world_tasks import by_predicate, gripper, remembering, twins
-from bilevel.tabletop.worlds.blocks import TANGLED, Blocks, goal, relations
+from bilevel.tabletop.worlds.blocks import APART, CIRCLE, TANGLED, Blocks, goal, relations
 from bilevel.tasks.scene import Scene
 
 
 class Swap(Blocks):
     """n blocks and n places, told of in other words."""
 
-    __init__ = partialmethod(Blocks.__init__, start=TANGLED)
+    options: ClassVar[Options] = {"start": (TANGLED, APART, CIRCLE)}
 
 
 # What is said of it
