@@ -59,19 +59,3 @@ def test_pressing_colours_what_is_on_the_platform_and_nothing_else(world: Colour
 def test_a_tray_takes_all_blocks_of_its_colour(world: Colour) -> None:
     successes = [bring_home(world, block, colour=1)["success"] for block in range(3)]
     assert successes == [False, False, True]
-
-
-def test_blocks_at_home_teleport() -> None:
-    world = Colour(1, teleport_rate=1.0)
-    world.reset(seed=0)
-    info = bring_home(world, 0, colour=2)
-    assert info["events"] == ("teleport block1",)
-    assert not info["success"]
-    assert world.state.colours[0] == 2  # it keeps its colour
-
-
-def test_there_may_be_fewer_colours() -> None:
-    world = Colour(2, colours=1)
-    observation, _ = world.reset(seed=0)
-    assert world.slots.scene(observation).roster.of_type("tray") == ("tray1",)
-    assert len(observation["visible"]) == 2 + 1 + 1 + 3

@@ -30,14 +30,6 @@ def deliver(world: Factory, block: int) -> tuple[Observation, bool, dict[str, ob
     return observation, terminated, info
 
 
-def test_what_is_to_come_is_neither_seen_nor_wanted(world: Factory) -> None:
-    observation = world.step(STILL)[0]
-    assert list(world.slots.scene(observation).objects) == ["block1", "block2", "place1", "place2", "table"]
-    assert len(goal(world.slots.scene(observation))) == 2
-    assert observation["visible"].tolist() == [*[1, 1, 0, 0] * 2, 1]
-    assert not observation["objects"][observation["visible"] == 0].any()
-
-
 def test_a_delivery_brings_a_new_pair_which_is_then_wanted(world: Factory) -> None:
     observation, terminated, info = deliver(world, 2)
     assert info["events"] == ("arrival block4",)

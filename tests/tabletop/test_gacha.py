@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bilevel.symbolic.domain import Atom
 from bilevel.tabletop.furniture import LID_TRAVEL
-from bilevel.tabletop.worlds.gacha import SPARE_COLOURS, UNDISTURBED, Gacha, goal
+from bilevel.tabletop.worlds.gacha import UNDISTURBED, Gacha
 
 STILL = np.array([0, 0, 0, -1], np.float32)
 
@@ -61,14 +60,6 @@ def test_only_an_empty_and_closed_box_makes_a_block(world: Gacha) -> None:
     press(world)
     press(world)
     assert made(world) == [1]
-
-
-def test_the_goal_is_a_block_on_every_target_tray(world: Gacha) -> None:
-    wanted = goal(world.slots.scene(world.step(STILL)[0]))
-    names = np.array(["red", "blue", "green", "yellow"])[world.state.wanted]
-    assert wanted == {Atom("achieved-goal", (str(name),)) for name in names}
-    assert len(wanted) == 2
-    assert len(world.state.wanted) == 2 + SPARE_COLOURS
 
 
 def test_colours_may_be_drawn_among_those_whose_trays_are_empty() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bilevel.tabletop.layout import APART, WORK_AREA, clear_of, draw, grid, spots_aside, stack
+from bilevel.tabletop.layout import APART, WORK_AREA, clear_of, draw, grid, stack
 
 seeds = st.integers(0, 2**32)
 points = st.lists(st.tuples(st.floats(-0.5, 0.5), st.floats(0.2, 0.8)), max_size=8).map(lambda p: stack(p))  # type: ignore[arg-type]
@@ -30,14 +30,3 @@ def test_exactly_what_nothing_is_near_is_clear(obstacles: np.typing.NDArray[np.f
             abs(place - obstacle)[0] < APART[0] and abs(place - obstacle)[1] < APART[1] for obstacle in obstacles
         )
         assert blocked != (free == place).all(axis=1).any()
-
-
-def test_spots_aside_are_free_and_the_first_may_be_anywhere() -> None:
-    rng, firsts = np.random.default_rng(0), set()
-    for _ in range(50):
-        obstacles = draw(rng, 6)
-        spots = spots_aside(grid(), obstacles)
-        assert np.array_equal(spots, spots_aside(grid(), obstacles))
-        assert len(clear_of(spots, obstacles)) == len(spots) == len(clear_of(grid(), obstacles))
-        firsts.add(tuple(spots[0]))
-    assert len(firsts) > 20

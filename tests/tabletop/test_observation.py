@@ -28,13 +28,3 @@ def test_only_what_is_visible_is_in_the_scene_and_blocks_that_were_made_have_num
     assert scene.agent.opening == 3
     with pytest.raises(KeyError, match="'block6' is not visible"):
         scene["block6"]
-
-
-def test_a_roster_is_kept_while_the_same_objects_are_visible() -> None:
-    first = SLOTS.scene(seen()).roster
-    assert SLOTS.scene(seen()).roster is first
-    assert list(SLOTS.scene(seen(serial=8)).objects) == ["block8", "tray1"]
-    assert list(SLOTS.scene(seen(visible=(0, 0, 1), serial=0)).objects) == ["tray1"]
-    for serial in range(9, 2000):  # far more than are remembered
-        assert list(SLOTS.scene(seen(serial=serial)).objects) == [f"block{serial}", "tray1"]
-    assert SLOTS.scene(seen()).objects == first.objects

@@ -6,21 +6,17 @@ Where OpenGL is missing, it must be said, and that is all that can be tested of 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import nullcontext
 from functools import cache
-from types import SimpleNamespace
 from typing import Any
 
-import mujoco
 import numpy as np
 import pytest
 
 from bilevel.symbolic.domain import BadInput
-from bilevel.tabletop import opengl, rendering
-from bilevel.tabletop.rendering import CAMERAS, QUALITIES, Image
+from bilevel.tabletop import opengl
+from bilevel.tabletop.rendering import QUALITIES, Image
 from bilevel.tabletop.worlds.blocks import Blocks
 
-STILL = np.zeros(4, np.float32)
 PURE_GREEN = (0.0, 1.0, 0.0)
 
 
@@ -66,16 +62,6 @@ def test_a_picture_has_the_size_of_its_quality(world: Blocks) -> None:
     assert picture.shape == ((quality.height, quality.width, 3) if can_draw() else (0, 0, 3))
 
 
-def test_a_block_is_seen_where_it_is(world: Blocks) -> None:
-    """The larger x, the further left; the larger y, the nearer to the camera."""
-    row, column = seen_at(world, 0.2, 0.4)
-    _, further_right = seen_at(world, -0.2, 0.4)
-    nearer, _ = seen_at(world, 0.2, 0.6)
-    if can_draw():
-        assert further_right > column + 50
-        assert nearer > row + 50
-
-
 def seen_at(world: Blocks, x: float, y: float) -> tuple[float, float]:
     """The row and the column around which a block is seen."""
     world.simulation.paint("block1", PURE_GREEN)
@@ -97,17 +83,9 @@ def test_things_are_located_where_they_are_seen(world: Blocks) -> None:
             assert abs(down * quality.height - row) < 6
 
 
-def test_pictures_have_the_size_that_is_asked_for() -> None:
-    world = Blocks(objects=1, render_mode="rgb_array", quality="smooth", picture_size=(96, 64))
-    world.reset(seed=0)
-    assert drawn(world).shape == ((64, 96, 3) if can_draw() else (0, 0, 3))
-    world.close()
-
-
 # What they leave alone
 
 
-@each_quality
 def test_drawing_changes_nothing(world: Blocks) -> None:
     other = Blocks(objects=2)
     other.reset(seed=0)
@@ -120,41 +98,6 @@ def test_drawing_changes_nothing(world: Blocks) -> None:
     saved, expected = world.save(), other.save()
     assert saved.keys() == expected.keys()
     assert all(np.array_equal(saved[key], expected[key]) for key in saved)
-
-
-def test_a_window_shows_a_copy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that neither MuJoCo's viewer nor the user's mouse touches the simulation."""
-    from mujoco import viewer
-
-    windows = []
-
-    def launch(model: Any, data: Any, **_: Any) -> Any:
-        calls: list[str] = []
-        window = SimpleNamespace(
-            data=data,
-            calls=calls,
-            cam=mujoco.MjvCamera(),
-            opt=mujoco.MjvOption(),
-            lock=nullcontext,
-            is_running=lambda: True,
-            sync=lambda: calls.append("sync"),
-            close=lambda: calls.append("close"),
-        )
-        windows.append(window)
-        return window
-
-    monkeypatch.setattr(viewer, "launch_passive", launch)
-    monkeypatch.setattr(rendering, "has_screen", lambda: True)
-    world = Blocks(objects=1, render_mode="human")
-    world.reset(seed=0)
-    world.step(STILL)
-    assert world.render() is None
-    world.close()
-    (window,) = windows
-    assert window.calls == ["sync"] * 3 + ["close"]  # as Gymnasium has it, reset and step show the world, too
-    assert window.data is not world.simulation.data
-    assert np.array_equal(window.data.qpos, world.simulation.data.qpos)
-    assert tuple(window.cam.lookat) == CAMERAS["front"].lookat
 
 
 # What goes wrong

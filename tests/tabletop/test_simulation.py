@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bilevel.tabletop import furniture
-from bilevel.tabletop.simulation import HOME, REACH, Simulation
+from bilevel.tabletop.simulation import REACH, Simulation
 
 BLOCKS = ("cube", "die")
 
@@ -36,14 +36,6 @@ def move(simulation: Simulation, *control: float, steps: int = 1) -> None:
         simulation.step(control)
 
 
-def test_it_begins_at_rest_with_open_fingers(simulation: Simulation) -> None:
-    before = simulation.hand()
-    move(simulation, 0, 0, 0, -1, steps=20)
-    assert np.allclose(before[:3], HOME, atol=0.01)
-    assert before[3] > 0.95
-    assert np.allclose(simulation.hand(), before, atol=0.01)
-
-
 def test_the_hand_follows_the_controls(simulation: Simulation) -> None:
     before = simulation.hand()
     move(simulation, 0.5, -0.5, 0.25, 1, steps=10)
@@ -51,19 +43,6 @@ def test_the_hand_follows_the_controls(simulation: Simulation) -> None:
     moved = simulation.hand() - before
     assert np.allclose(moved[:3], 10 * REACH * np.array([0.5, -0.5, 0.25]), atol=0.01)
     assert moved[3] < -0.6
-
-
-def test_blocks_stay_where_they_are_put_or_parked(simulation: Simulation) -> None:
-    move(simulation, 0, 0, 0, -1, steps=40)
-    cube, die = simulation.blocks()
-    assert np.allclose(cube, (-0.2, 0.5, furniture.BLOCK), atol=1e-3)
-    assert die[2] < -0.5
-    simulation.put(1, (0.0, 0.4, 0.1))
-    move(simulation, 0, 0, 0, -1, steps=40)
-    assert np.allclose(simulation.blocks()[1], (0.0, 0.4, furniture.BLOCK), atol=2e-3)  # it fell on the table
-    simulation.park(1)
-    move(simulation, 0, 0, 0, -1)
-    assert simulation.blocks()[1, 2] < -0.5
 
 
 def test_a_block_that_was_put_elsewhere_in_its_sleep_wakes_in_a_snapshot_too(simulation: Simulation) -> None:

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from bilevel.symbolic.domain import Action
-from bilevel.tabletop.observation import FEATURES, POSITION, numbered
-from bilevel.tabletop.skills import pick, place, press, skilled, slide
+from bilevel.tabletop.observation import FEATURES, POSITION
+from bilevel.tabletop.skills import pick, press, slide
 from bilevel.tabletop.worlds import blocks, colour, gacha, swap
-from bilevel.tasks.scene import Array, Roster, Scene
-
-CLOSE, OPEN = 1.0, -1.0
+from bilevel.tasks.scene import Array
 
 
 def thing(x: float, y: float, z: float) -> Array:
@@ -23,11 +19,7 @@ def thing(x: float, y: float, z: float) -> Array:
     return row
 
 
-def hand(x: float, y: float, z: float, opening: float = 1.0) -> Array:
-    return np.array([x, y, z, opening], np.float32)
-
-
-BLOCK, SPOT = thing(0.1, 0.5, 0.02), thing(-0.2, 0.6, 0.001)
+BLOCK = thing(0.1, 0.5, 0.02)
 
 
 OBJECTS = arrays(np.float32, (4, len(FEATURES)), elements=st.floats(-0.5, 0.75, width=32))
@@ -52,15 +44,3 @@ def test_movements_are_continuous(agent: Array, nudge: float) -> None:
         first, second = skill(agent, *arguments), skill(nudged, *arguments)
         if first[3] == second[3]:
             assert np.abs(first - second).max() < 0.02
-
-
-def test_skills_act_on_the_objects_that_an_action_names() -> None:
-    agent, objects = hand(0, 0.6, 0.2), np.stack([thing(x, 0.5, 0.02) for x in (-0.2, -0.1, 0.1, 0.2)])
-    roster = Roster({**dict.fromkeys(numbered("block", 2), "block"), **dict.fromkeys(numbered("place", 2), "place")})
-    scene = Scene.from_arrays(blocks.SPEC, agent, objects, roster)
-    control = skilled(blocks.SKILLS)
-    assert np.array_equal(control(scene, Action("pick", ("block2",))), pick(agent, objects[1]))
-    placed = control(scene, Action("place", ("block1", "place2")))
-    assert np.array_equal(placed, place(agent, objects[0], objects[3]))
-    with pytest.raises(KeyError, match="block9"):
-        control(scene, Action("pick", ("block9",)))

@@ -30,20 +30,6 @@ def world(compiled: Blocks) -> Blocks:
     return compiled
 
 
-def put_on_place(world: Blocks, block: int) -> None:
-    x, y, _ = world.simulation.spot(f"place{block + 1}")
-    world.simulation.put(block, (x, y, 0.02))
-
-
-def test_success_is_the_whole_goal_at_one_step(world: Blocks) -> None:
-    put_on_place(world, 0)
-    _, reward, terminated, truncated, info = world.step(STILL)
-    assert (reward, terminated, truncated, info["success"], info["is_success"]) == (0.0, False, False, False, False)
-    put_on_place(world, 1)
-    _, reward, terminated, truncated, info = world.step(STILL)
-    assert (reward, terminated, truncated, info["success"], info["is_success"]) == (1.0, True, False, True, True)
-
-
 @pytest.mark.parametrize("where", [(0.6, 0.9, 0.02), (0.428, 0.208, 0.04)])  # beside the table's middle, on its rim
 def test_a_block_out_of_reach_is_put_back_and_that_is_an_event(
     world: Blocks, where: tuple[float, float, float]

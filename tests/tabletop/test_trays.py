@@ -69,5 +69,5 @@ def test_a_belt_moves_a_block_on_once_the_hand_has_left(kind: type[Colour | Gach
 
 
 def test_an_unknown_tray_position_is_answered_with_the_known_ones() -> None:
-    with pytest.raises(BadInput, match="unknown tray position 'middle'; known ones: free-spot, fixed, belt"):
+    with pytest.raises(BadInput, match="unknown tray_position 'middle'; known ones: free-spot, fixed, belt"):
         Colour(1, tray_position="middle")

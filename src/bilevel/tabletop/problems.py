@@ -127,19 +127,6 @@ def gacha_problem(size: int, rng: random.Random) -> Problem:
     return _assemble("gacha", "gacha", size, objects, state, goal)
 
 
-def tangled_blocks_problem(size: int, rng: random.Random) -> Problem:
-    """As blocks, but a block may stand on another's place, as in circles, and there is one spare place and a table."""
-    blocks, places = names("block", size), names("place", size + 1)
-    taken = dict(zip(blocks, shuffled(places, rng), strict=False))
-    standing = {block: place for block, place in taken.items() if rng.random() < 0.8}
-    state = [Atom("at", pair) for pair in standing.items()]
-    state += [Atom("clear", (item,)) for item in blocks + places if item not in {*standing, *standing.values()}]
-    state.append(Atom("gripper-free"))
-    goal = [Atom("at", pair) for pair in zip(blocks, shuffled(places, rng), strict=False)]
-    objects = {"block": blocks, "place": places, "table": ["table"]}
-    return _assemble("blocks", "tangled-blocks", size, objects, state, goal)
-
-
 def swap_problem(size: int, rng: random.Random) -> Problem:
     """Every block stands on a place or on the table, and every block is wanted on a place, maybe another's."""
     blocks, places = names("block", size), names("place", size)
@@ -166,12 +153,10 @@ def stack_problem(size: int, rng: random.Random) -> Problem:
 
 def towers_problem(size: int, rng: random.Random) -> Problem:
     """Blocks in random towers, wanted in other ones."""
-    return _rearranged("towers", names("block", size), _random_towers, rng)
-
-
-def one_tower_problem(size: int, rng: random.Random) -> Problem:
-    """One tower of all blocks, wanted in another order."""
-    return _rearranged("one-tower", names("block", size), lambda blocks, rng: [shuffled(blocks, rng)], rng)
+    blocks = names("block", size)
+    before, after = _random_towers(blocks, rng), _random_towers(blocks, rng)
+    state = _tower_facts(before) + [Atom("clear", (tower[-1],)) for tower in before] + [Atom("hand-empty")]
+    return _assemble("blocksworld", "towers", size, {"block": blocks}, state, _tower_facts(after))
 
 
 def _random_towers(blocks: Sequence[str], rng: random.Random) -> list[list[str]]:
@@ -179,20 +164,10 @@ def _random_towers(blocks: Sequence[str], rng: random.Random) -> list[list[str]]
     towers: list[list[str]] = []
     for block in shuffled(blocks, rng):
         tower = rng.randrange(len(towers) + 1)
-        towers[tower:] = [[*towers[tower], block], *towers[tower + 1 :]] if tower < len(towers) else [[block]]
+        if tower == len(towers):
+            towers.append([])
+        towers[tower].append(block)
     return towers
-
-
-def _rearranged(
-    shape: str,
-    blocks: Sequence[str],
-    draw: Callable[[Sequence[str], random.Random], list[list[str]]],
-    rng: random.Random,
-) -> Problem:
-    """Blocks in towers that are drawn, wanted in towers that are drawn as well."""
-    before, after = draw(blocks, rng), draw(blocks, rng)
-    state = _tower_facts(before) + [Atom("clear", (tower[-1],)) for tower in before] + [Atom("hand-empty")]
-    return _assemble("blocksworld", shape, len(blocks), {"block": blocks}, state, _tower_facts(after))
 
 
 def _tower_facts(towers: Sequence[Sequence[str]]) -> list[Atom]:
@@ -200,23 +175,17 @@ def _tower_facts(towers: Sequence[Sequence[str]]) -> list[Atom]:
     return below + [Atom("on", pair) for tower in towers for pair in zip(tower[1:], tower, strict=False)]
 
 
-# The rules that a domain's training problems teach solve all problems of these shapes.
-UNTANGLED: Mapping[str, Generator] = {
+GENERATORS: Mapping[str, Generator] = {
     "blocks": blocks_problem,
     "pick-place": pick_place_problem,
     "trays": trays_problem,
     "colour": colour_problem,
     "gacha": gacha_problem,
-}
-# In problems of these, things are in each other's way, and rules have to be completed first.
-TANGLED: Mapping[str, Generator] = {
-    "tangled-blocks": tangled_blocks_problem,
+    # In problems of these, things are in each other's way, and rules have to be completed first.
     "swap": swap_problem,
     "stack": stack_problem,
     "towers": towers_problem,
-    "one-tower": one_tower_problem,
 }
-GENERATORS = {**UNTANGLED, **TANGLED}
 
 
 def generate_problem(shape: str, size: int, rng: random.Random) -> Problem:

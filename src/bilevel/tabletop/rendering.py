@@ -11,7 +11,6 @@ from typing import Any
 from weakref import ref
 
 import numpy as np
-from gymnasium import logger
 from numpy.typing import NDArray
 
 from bilevel.symbolic.domain import BadInput
@@ -166,25 +165,14 @@ def _close(canvas: ref[Canvas]) -> None:
         found.close()
 
 
-class Nowhere:
-    """Shows nothing, and says so once: a program that shows its worlds also runs where nobody can look."""
-
-    def __init__(self, model: Any, quality: Quality, camera: Camera) -> None:
-        logger.warn("no window: there is no screen here; render_mode='rgb_array' works without one")
-
-    def draw(self, data: Any) -> None:
-        """Draw nothing."""
-
-    def close(self) -> None:
-        """Close nothing."""
-
-
 class Window:
     """Shows what happens, as fast as it would happen. The user may look around with the mouse, and close it."""
 
     def __init__(self, model: Any, quality: Quality, camera: Camera) -> None:
         from mujoco import viewer
 
+        if not has_screen():
+            raise BadInput("no window: there is no screen here; render_mode='rgb_array' works without one")
         self._model = model
         self._shown = mujoco.MjData(model)  # a copy: neither the viewer nor the mouse may touch the simulation itself
         model.vis.quality.offsamples = quality.samples
@@ -219,7 +207,7 @@ def has_screen() -> bool:
         return bool(glfw.init())
 
 
-Picture = Canvas | Window | Nowhere
+Picture = Canvas | Window
 
 
 def open_picture(
@@ -229,10 +217,8 @@ def open_picture(
 
     The size, (width, height), is that of the quality unless it is given.
     """
-    if camera not in CAMERAS:
-        raise BadInput(f"unknown camera {camera!r}; known cameras: {', '.join(CAMERAS)}")
     _paint_arm(model)
-    kind = Canvas if mode == "rgb_array" else Window if has_screen() else Nowhere
+    kind = Canvas if mode == "rgb_array" else Window
     chosen = QUALITIES[quality]
     width, height = size or (chosen.width, chosen.height)
     return kind(model, replace(chosen, width=width, height=height), CAMERAS[camera])

@@ -11,10 +11,9 @@ from __future__ import annotations
 import inspect
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import wraps
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import gymnasium
 import numpy as np
@@ -50,23 +49,7 @@ class State:
     visible: Bools  # (slots,)
 
 
-World = TypeVar("World", bound="Tabletop")
-Answer = TypeVar("Answer")
 Options = Mapping[str, Sequence[Any]]
-
-
-def once(method: Callable[[World, Observation], Answer]) -> Callable[[World, Observation], Answer]:
-    """Ask a world a question about one observation only once; each step makes another observation."""
-    attribute = f"_{method.__name__}_once"
-
-    @wraps(method)
-    def answer(world: World, observation: Observation) -> Answer:
-        known: tuple[Observation, Answer] | None = world.__dict__.get(attribute)
-        if known is None or known[0] is not observation:
-            known = world.__dict__[attribute] = observation, method(world, observation)
-        return known[1]
-
-    return answer
 
 
 def teleporting(rng: np.random.Generator, at_goal: Bools, rate: float) -> NDArray[np.intp]:

@@ -19,7 +19,7 @@ from bilevel.tabletop.layout import Floats
 from bilevel.tabletop.measurements import PRESSED, Indices, colour_index, holds, remembered, stands, stands_on_own_tray
 from bilevel.tabletop.observation import POSITION, RGB, SPAN, TRAVEL, Bools, Observation, numbered
 from bilevel.tabletop.skills import Skill, skilled
-from bilevel.tabletop.tabletop import ARM_CLEARANCE, State, Tabletop, once
+from bilevel.tabletop.tabletop import ARM_CLEARANCE, State, Tabletop
 from bilevel.tasks.scene import Array, Scene
 
 SPOT_TAKEN = 0.035  # metres, in x and in y: a spot is taken by a block as near as this
@@ -83,13 +83,11 @@ class TrayWorld(Tabletop):
         features[self._button, 2] = furniture.BUTTON_TOP - travel
         features[self._button, TRAVEL] = travel
 
-    @once
     def on_own_tray(self, observation: Observation) -> Bools:
         """(blocks, trays): which blocks stand on which tray, if it has their colour."""
         blocks, held = self.blocks_and_held(observation)
         return stands_on_own_tray(blocks, held, observation["objects"][self._trays], self._own)
 
-    @once
     def blocks_and_held(self, observation: Observation) -> tuple[Array, Bools]:
         """Where the blocks are, and which of them is held."""
         blocks = observation["objects"][self._blocks, POSITION]

@@ -18,7 +18,7 @@ from bilevel.tabletop.furniture import Furnishing
 from bilevel.tabletop.measurements import holds, near, same_colour, spot_aside, stands, stands_on
 from bilevel.tabletop.observation import COLOURED, HAND, PLACED, POSITION, RGB, SYMMETRIES, Bools, Observation, numbered
 from bilevel.tabletop.problems import shipped_domain
-from bilevel.tabletop.tabletop import YAW, Options, State, Tabletop, once
+from bilevel.tabletop.tabletop import YAW, Options, State, Tabletop
 from bilevel.tabletop.world_tasks import Relations, by_predicate, gripper, remembering, twins
 from bilevel.tasks.scene import Array, Scene
 from bilevel.tasks.spec import Spec
@@ -93,7 +93,6 @@ class Blocks(Tabletop):
     def look(self, features: Array, agent: Array) -> None:
         features[self.slots.row["table"], POSITION] = spot_aside(self._aside, features[self._blocks, POSITION], agent)
 
-    @once
     def at_goal(self, observation: Observation) -> Bools:
         """(pairs,): which visible blocks are on their own places."""
         seen = observation["objects"]
