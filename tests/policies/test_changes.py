@@ -15,7 +15,7 @@ from bilevel.policies.changes import (
     FLICKER,
     OWN,
     ChangeCounts,
-    Stretch,
+    Period,
     attribute_changes,
     count_changes,
 )
@@ -76,12 +76,12 @@ def kinds(
     objects: Mapping[str, str] | None = None,
 ) -> Any:
     """The kinds of the changes in an episode in which the same action is done all the time."""
-    stretches: list[Stretch] = []
+    periods: list[Period] = []
     timestep = 0
     for name, length, *events in episode:
-        stretches.append(Stretch(states[name], action, timestep, length, [timestep for _ in events]))
+        periods.append(Period(states[name], action, timestep, length, [timestep for _ in events]))
         timestep += length
-    return [change.kind for change in attribute_changes(shipped_domain(domain), stretches, objects or {})]
+    return [change.kind for change in attribute_changes(shipped_domain(domain), periods, objects or {})]
 
 
 def test_the_effects_of_the_action_are_its_own() -> None:
@@ -150,7 +150,7 @@ def test_without_an_action_the_effects_of_any_are_its_own() -> None:
 
 def test_the_time_of_an_action_goes_on_through_flickers() -> None:
     runs = [
-        Stretch(BLOCKS[name], PICK, start, length)
+        Period(BLOCKS[name], PICK, start, length)
         for name, start, length in (("before", 0, 40), ("held", 40, 2), ("before", 42, 10), ("held", 52, 9))
     ]
     found = attribute_changes(shipped_domain("blocks"), runs, {})
@@ -164,8 +164,8 @@ def test_labels_that_never_settle_are_not_looked_past_for_ever() -> None:
 
 
 def test_changes_add_up() -> None:
-    runs = [Stretch(BLOCKS["before"], PICK, 0, 40), Stretch(BLOCKS["held"], PLACE, 40, 40)]
-    runs.append(Stretch(BLOCKS["misplaced"], PICK, 80, 9))
+    runs = [Period(BLOCKS["before"], PICK, 0, 40), Period(BLOCKS["held"], PLACE, 40, 40)]
+    runs.append(Period(BLOCKS["misplaced"], PICK, 80, 9))
     found = count_changes(attribute_changes(shipped_domain("blocks"), runs, {}))
     assert found == ChangeCounts(own=1, drop=1)
     assert found + ChangeCounts(own=2, flicker=1, exogenous=5) == ChangeCounts(own=3, drop=1, flicker=1, exogenous=5)
@@ -222,6 +222,6 @@ LAMPS = parse_adl_domain("""(define (domain lamps) (:requirements :adl) (:types 
 def test_what_an_action_of_adl_does_in_the_case_at_hand_is_its_own() -> None:
     wires = facts("wired a a, wired a b, wired c c")
     states = [wires | facts(f"{a} a, {b} b, dark c") for a, b in (("dark", "lit"), ("lit", "dark"), ("lit", "lit"))]
-    runs = [Stretch(state, Action("flip", ("a",)), 10 * number, 10) for number, state in enumerate(states)]
+    runs = [Period(state, Action("flip", ("a",)), 10 * number, 10) for number, state in enumerate(states)]
     found = attribute_changes(LAMPS, runs, dict.fromkeys("abc", "lamp"))
     assert [change.kind for change in found] == [OWN, COLLISION]

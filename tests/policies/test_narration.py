@@ -10,11 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bilevel.policies.changes import UNEXPECTED
 from bilevel.policies.episode import Entry, Episode
 from bilevel.policies.narration import (
     FOLD_AFTER,
-    UNEXPECTED_KINDS,
     EpisodePrinter,
     TraceWriter,
     caption,
@@ -122,13 +120,12 @@ def letting_go() -> Callable[[Scene, Action], Control]:
 
 
 def test_unexpected_changes_are_printed(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert tuple(UNEXPECTED_KINDS) == UNEXPECTED
     episode = run(task=replace(TINY, expert=Expert(choose, letting_go())), objects=3)
     assert {change.kind for change in episode.unexpected} == {"drop"}
     printed = unexpected_lines(episode)
     for change, line in zip(episode.unexpected, printed, strict=True):
         doing = [str(entry.action) for entry in episode.decisions() if entry.step < change.timestep][-1]
-        assert line == f"unexpected at step {change.timestep}: {UNEXPECTED_KINDS[change.kind].format(action=doing)}"
+        assert line == f"unexpected at step {change.timestep}: a {change.kind} during {doing}"
     monkeypatch.setattr("bilevel.policies.narration.MAX_UNEXPECTED", len(printed) - 1)
     assert unexpected_lines(episode)[-1] == "1 more unexpected changes"
     assert unexpected_lines(run()) == []
@@ -185,7 +182,7 @@ def test_what_repeats_is_printed_a_few_times_without_reasons_and_then_counted(
         printer(Transition(episode.scene, (), None, None, episode))
     printer.end(episode)
     lines = capsys.readouterr().out.splitlines()
-    assert lines[4] == f"{1:>6}  pick(parcel1) (as at step 0)"
+    assert lines[4] == f"{1:>6}  pick(parcel1)"
     assert len(lines) == 4 + FOLD_AFTER + 1
     assert lines[-1].strip() == f"… {49 - FOLD_AFTER + 1} more of the same"
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -19,12 +20,12 @@ from bilevel.policies.recovery import (
     MANY_TIMES,
     MARGIN,
     NO_RECOVERY,
+    ONLY_WAIT,
     UNKNOWN,
     Body,
     RecoveringPolicy,
     Recovery,
     StallWatch,
-    WaitingPolicy,
     parse_recovery,
 )
 from bilevel.policies.rollout import Transition, rollout
@@ -309,11 +310,11 @@ def watch() -> StallWatch:
 
 def test_an_action_may_take_several_times_as_long_as_it_ever_did(watch: StallWatch) -> None:
     assert watch.deadline == math.inf
-    assert watch.enter(7, situation("a"))
+    watch.enter(7, situation("a"))
     assert watch.deadline == 7 + PATIENCE
     watch.enter(20, situation("b"))
     assert watch.deadline == 20 + PATIENCE
-    assert not watch.enter(25, None)
+    watch.enter(25, None)
     assert watch.deadline == math.inf
     assert (watch.patience("press"), watch.patience("not shown")) == (LEAST, PATIENCE)
     assert StallWatch({}).patience("pick") == UNKNOWN
@@ -359,11 +360,10 @@ def test_it_waits_where_another_does_not_know_what_to_do_but_not_for_ever(blind:
     expert = expert_policy(env)
     assert isinstance(expert, BilevelPolicy)
     usual = rollout(env, expert, 1)
-    expert.low = Low(hidden)
-    waiting = WaitingPolicy(expert, Body(CONTROLS, TINY.switches), patience)
+    recovery = msgspec.structs.replace(ONLY_WAIT, wait=patience)
+    waiting = RecoveringPolicy(env.labels, expert.high, Low(hidden), recovery, Body(CONTROLS, TINY.switches))
     found = rollout(env, waiting, 1, callback=lambda step: controls.append(step.control))
-    assert np.array_equal(
-        controls[: min(blind, patience)], [CONTROLS.decode(np.zeros(3, np.float32))] * min(blind, patience)
-    )
+    held = [CONTROLS.decode(np.zeros(3, np.float32))] * min(blind, patience)
+    assert np.array_equal(controls[: min(blind, patience)], held)
     expected = (NO_ACTION, patience) if blind > patience else (SUCCESS, usual.steps + blind)
     assert (found.outcome, found.steps) == expected

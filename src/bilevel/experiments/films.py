@@ -129,7 +129,7 @@ def interesting_seed(policy: RunnablePolicy, task: Task, objects: int = FILMED) 
         for seed in seeds:
             episode = rollout(env, acting, seed)
             if episode.success and episode.steps <= LONGEST:
-                if not is_noisy or any(event.startswith(SURPRISE) for event in episode.all_events):
+                if not is_noisy or any(e.startswith(SURPRISE) for entry in episode.entries for e in entry.events):
                     return seed
                 succeeded.append(seed)
     return [*succeeded, seeds[0]][0]

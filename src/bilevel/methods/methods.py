@@ -25,7 +25,7 @@ from bilevel.policies.folder import (
     read_policy,
 )
 from bilevel.policies.policy import BilevelPolicy, Policy, expert_policy
-from bilevel.policies.recovery import Body, Recovery, WaitingPolicy, parse_recovery
+from bilevel.policies.recovery import ONLY_WAIT, Body, RecoveringPolicy, Recovery, parse_recovery
 from bilevel.policies.rollout import cpu_seconds
 from bilevel.symbolic.domain import Atom, BadInput, Domain
 from bilevel.tasks.controls import Controls
@@ -182,9 +182,11 @@ def _expert(method: Method, options: Options) -> RunnablePolicy:
 
 
 def _make_waiting_expert(estimation: Estimation, env: SceneEnv) -> Policy:
-    policy = expert_policy(env, Estimator(env.task.spec, estimation))
+    expert, estimator = expert_policy(env), Estimator(env.task.spec, estimation)
+    if not isinstance(expert, BilevelPolicy):
+        return expert
     body = Body(env.controls, env.task.switches, named=env.task.still)
-    return WaitingPolicy(policy, body) if isinstance(policy, BilevelPolicy) else policy
+    return RecoveringPolicy(env.labels, expert.high, expert.low, ONLY_WAIT, body, estimator)
 
 
 def _estimation_in(folder: Path) -> Estimation:

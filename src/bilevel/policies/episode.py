@@ -4,20 +4,10 @@ An `Episode` is filled by `rollout` while a policy acts. It has an entry for eve
 that is said about an episode is a rendering of these: lines of text, JSON, the captions of a video, the timeline of a
 page, and the reason why it failed.
 
-Its outcome is success, step limit, terminated or another one of the environment's; no action, where the policy did not
-know what to do; settled, where everything had come to rest for good; or stopped by the caller. Why it did not succeed
-follows from that, from what the policy itself says, and from the changes of its state; the first of these that fits:
-
-| reason | the episode |
-|---|---|
-| no rule, no model, no plan, plan broken, unseen | ended because the policy did not know what to do |
-| physics | ended because the simulation became unstable |
-| terminated, stopped | was ended by the environment, or by the caller |
-| label | had mostly flickers among the changes of its last 1000 steps, and at least five |
-| control | the same, but at most of these flickers the things in question really moved: labels are not to blame |
-| stall | came to rest for good, or brought nothing about: never, not for 1000 steps, or ten times its longest action |
-| drop, collision | had in its last 1000 steps half as many changes of these two kinds as own ones, or more |
-| time | was still making progress at the step limit |
+It ends with an `outcome`: success, step limit, terminated or another one of the environment's; no action, where the
+policy did not know what to do; settled, where everything had come to rest for good; or stopped by the caller. What did
+not succeed has a `reason`, one of `REASONS`: what the policy itself says, or what follows from the outcome and from the
+changes of the state.
 """
 
 from __future__ import annotations
@@ -34,13 +24,15 @@ import msgspec
 
 from bilevel.json_files import decode, read_bytes
 from bilevel.policies.changes import (
+    COLLISION,
+    DROP,
     EXOGENOUS,
     FLICKER,
     OWN,
     UNEXPECTED,
     AttributedChange,
     ChangeCounts,
-    Stretch,
+    Period,
     attribute_changes,
     count_changes,
 )
@@ -52,6 +44,10 @@ from bilevel.symbolic.pddl import parse_problem, write_problem
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.scene_env import STEP_LIMIT, SUCCESS, TERMINATED
 
+# Incidents: what a policy does where it cannot go on as usual, and why it cannot.
+WAIT, PLAN, NUDGE, RETRY, OTHER, STOP = INCIDENT_KINDS = "wait", "plan", "nudge", "retry", "other", "stop"
+NO_RULE, UNSEEN, JAM, STALL = "no rule", "unseen", "jam", "stall"
+
 NO_ACTION, STOPPED, SETTLED = "no action", "stopped", "settled"  # outcomes, beside those of environments
 UNSTABLE = "unstable simulation"  # an outcome that an environment may report
 LAST_PART = 1000  # steps
@@ -60,27 +56,27 @@ MANY_FLICKERS = 5
 
 REASON_OF_OUTCOME = {
     SUCCESS: None,
-    NO_ACTION: "no rule",
-    SETTLED: "stall",
+    NO_ACTION: NO_RULE,
+    SETTLED: STALL,
     STOPPED: "stopped",
     UNSTABLE: "physics",
     TERMINATED: "terminated",
 }
 
 REASONS: Mapping[str, str] = {  # in words
-    "no rule": "it does not know what to do",
+    NO_RULE: "it does not know what to do",
     "no model": "its planner cannot plan here",
     "no plan": "its planner found no plan",
     "plan broken": "what happened is not what it had planned for",
-    "unseen": "an object that it needs is not seen",
+    UNSEEN: "an object that it needs is not seen",
     "physics": "the simulation became unstable",
     "terminated": "the environment ended the episode",
     "stopped": "it was given up",
     "label": "its labels flicker: {flicker} changes of the state were undone at once, although hardly anything moved",
     "control": "its control is unsteady: {flicker} times something moved to and fro, as with an undertrained network",
-    "stall": "it is stuck: nothing that it does has an effect any more",
-    "drop": "it keeps losing what it holds or needs: {drop} times in this episode",
-    "collision": "it keeps upsetting other things: {collision} times in this episode",
+    STALL: "it is stuck: nothing that it does has an effect any more",
+    DROP: "it keeps losing what it holds or needs: {drop} times in this episode",
+    COLLISION: "it keeps upsetting other things: {collision} times in this episode",
     "time": "it was still making progress when the time was up",
 }
 
@@ -95,10 +91,6 @@ class Seconds(NamedTuple):
     policy: float
     physics: float  # with what is seen, and what nature does
     longest: float = 0.0  # of the policy's for one step, or before the first: for so long the robot waits
-
-
-WAIT, PLAN, NUDGE, RETRY, OTHER, STOP = INCIDENT_KINDS = "wait", "plan", "nudge", "retry", "other", "stop"
-NO_RULE, UNSEEN, JAM, STALL = "no rule", "unseen", "jam", "stall"  # reasons of incidents
 
 
 @dataclass(frozen=True)
@@ -187,23 +179,22 @@ class Episode:
         action: Action | None,
         events: tuple[str, ...],
         incidents: Sequence[Incident],
-    ) -> None:
-        """Add an entry for the present step if anything is new; of the `incidents`, known ones are left out."""
+    ) -> Entry | None:
+        """Add an entry for the present step if anything is new, and return it; known `incidents` are left out."""
         last = self.entries[-1] if self.entries else None
         if self._remarks:
             events = (*events, *self._remarks)
         new_incidents = tuple(incidents[self._noted :]) if incidents else ()
         if last is not None and not events and not new_incidents and last.is_like(state, goal, action):
-            return
-        match = None
-        if self.explain and self.rules is not None and action is not None:
-            is_same = last is not None and last.is_like(state, goal, action) and not self._remarks  # else rules changed
-            match = last.match if is_same and last else self.rules.explain(state, goal)
-            if match is not None and match.action != action:  # what is done is not what the rules say
-                match = None
+            return None
+        match = self.rules.explain(state, goal) if self.explain and self.rules and action else None
+        if match is not None and match.action != action:  # what is done is not what the rules say
+            match = None
         self._remarks = []
         self._noted += len(new_incidents)
-        self.entries.append(Entry(self.steps, state, goal, action, events, match, new_incidents, last))
+        entry = Entry(self.steps, state, goal, action, events, match, new_incidents, last)
+        self.entries.append(entry)
+        return entry
 
     def remark(self, event: str) -> None:
         """Note with the next entry what somebody did who watches: it is an event, as what nature does is."""
@@ -222,11 +213,6 @@ class Episode:
         """The times that the policy could not go on as usual."""
         return [incident for entry in self.entries for incident in entry.incidents]
 
-    @property
-    def all_events(self) -> list[str]:
-        """What happened that no action explains, in order."""
-        return [event for entry in self.entries for event in entry.events]
-
     def decisions(self) -> list[Entry]:
         """Return the entries with which another action begins."""
         found: list[Entry] = []
@@ -241,14 +227,14 @@ class Episode:
         if self.domain is None or not self.entries:
             return []
         ends = [*(entry.step for entry in self.entries[1:]), self.steps]
-        stretches = []
+        periods = []
         for state, group in groupby(zip(self.entries, ends, strict=True), key=lambda timed: timed[0].state):
             entries, until = zip(*group, strict=True)
             actions = [entry.action for entry in entries if entry.action is not None]
             events = [entry.step for entry in entries for _ in entry.events]
             start = entries[0].step
-            stretches.append(Stretch(state, actions[-1] if actions else None, start, until[-1] - start, events))
-        return attribute_changes(self.domain, stretches, self.scene.objects)
+            periods.append(Period(state, actions[-1] if actions else None, start, until[-1] - start, events))
+        return attribute_changes(self.domain, periods, self.scene.objects)
 
     @property
     def counts(self) -> ChangeCounts:
@@ -279,25 +265,25 @@ class Episode:
 def reason_of_failure(
     outcome: str, steps: int, changes: Sequence[AttributedChange], moved: Collection[int] = ()
 ) -> str | None:
-    """Return why an episode of so many steps failed; `None` for a success. At steps in `moved`, things really moved."""
+    """Return why an episode of so many steps failed; `None` for a success. At steps in `moved`, things really moved.
+
+    At the step limit, the changes in the last 1000 steps decide: at least five flickers, and most of the changes, are
+    the labels' fault, or the control's where things moved. Nothing brought about for 1000 steps, or for ten times the
+    longest action, is a stall. Half as many drops or collisions as own changes are the reason, too. Else it is time.
+    """
     if outcome != STEP_LIMIT:
         return REASON_OF_OUTCOME.get(outcome, "terminated")
-    last = count_changes([change for change in changes if change.timestep > steps - LAST_PART])
-    if last.flicker >= MANY_FLICKERS and 2 * last.flicker > last.own + last.exogenous + last.unexpected:
-        flickers = [change for change in changes if change.kind == FLICKER and change.timestep > steps - LAST_PART]
-        return "control" if 2 * sum(change.timestep in moved for change in flickers) > len(flickers) else "label"
-    if _stalled(steps, changes):
-        return "stall"
-    if 2 * (last.drop + last.collision) >= max(last.own, 1):
-        return "drop" if last.drop >= last.collision else "collision"
-    return "time"
-
-
-def _stalled(steps: int, changes: Sequence[AttributedChange]) -> bool:
-    """Whether the policy has brought nothing about, good or bad, for too long."""
-    timesteps = [change.timestep for change in changes if change.kind not in (FLICKER, EXOGENOUS)]
+    late = [change for change in changes if change.timestep > steps - LAST_PART]
+    last, flickers = count_changes(late), [change.timestep for change in late if change.kind == FLICKER]
+    if len(flickers) >= MANY_FLICKERS and 2 * len(flickers) > len(late):
+        return "control" if 2 * sum(timestep in moved for timestep in flickers) > len(flickers) else "label"
+    effects = [change.timestep for change in changes if change.kind not in (FLICKER, EXOGENOUS)]
     longest = max((change.steps for change in changes if change.kind == OWN), default=LAST_PART)
-    return not timesteps or steps - timesteps[-1] >= min(LAST_PART, MUCH_LONGER * longest)
+    if not effects or steps - effects[-1] >= min(LAST_PART, MUCH_LONGER * longest):
+        return STALL
+    if 2 * (last.drop + last.collision) >= max(last.own, 1):
+        return DROP if last.drop >= last.collision else COLLISION
+    return "time"
 
 
 # Incidents that were kept with the results of episodes, read again to learn from them

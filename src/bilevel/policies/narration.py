@@ -23,32 +23,12 @@ CAPTION_WIDTH = 70  # characters in a line of a sentence below a video
 MAX_UNEXPECTED = 10  # changes that are printed
 FOLD_AFTER = 10  # lines in a row that say nothing new, before they are only counted
 
-UNEXPECTED_KINDS = {
-    "drop": "a drop, which sets {action} back",
-    "collision": "a collision: during {action} something else has changed",
-    "flicker": "a flicker: during {action} a change was undone at once",
-}
-INCIDENT_REASONS = {
-    "no rule": "no rule applies",
-    "unseen": "what it needs is not seen",
-    "jam": "nothing moves",
-    "stall": "nothing comes of it",
-}
-INCIDENTS = {
-    "wait": "it waits",
-    "plan": "it follows a plan",
-    "nudge": "it is nudged",
-    "retry": "it backs off and tries again",
-    "other": "it does something else",
-    "stop": "it stops",
-}
-
 
 def lines_of(entry: Entry, *, explain: bool = True) -> list[str]:
     """Return what to say about an entry: events, what is done now and why; or what changed, if no action is known."""
     before = entry.before
     lines = [f"({event})" for event in entry.events]
-    lines += [f"{INCIDENT_REASONS[incident.reason]}: {INCIDENTS[incident.kind]}" for incident in entry.incidents]
+    lines += [f"({incident.reason}: {incident.kind})" for incident in entry.incidents]
     if entry.action is not None and (before is None or before.action != entry.action):
         lines.append("\n".join([str(entry.action), *(_reasons(entry) if explain else ())]))
     if entry.action is None and before is not None and before.action is None and before.state != entry.state:
@@ -78,8 +58,8 @@ def unexpected_lines(episode: Episode) -> list[str]:
     lines = []
     for change in episode.unexpected[:MAX_UNEXPECTED]:
         earlier = [entry.action for entry in episode.decisions() if entry.step < change.timestep]
-        kind = UNEXPECTED_KINDS[change.kind].format(action=earlier[-1] if earlier else "what it does")
-        lines.append(f"unexpected at step {change.timestep}: {kind}")
+        during = f" during {earlier[-1]}" if earlier else ""
+        lines.append(f"unexpected at step {change.timestep}: a {change.kind}{during}")
     more = len(episode.unexpected) - MAX_UNEXPECTED
     return [*lines, f"{more} more unexpected changes"] if more > 0 else lines
 
@@ -134,10 +114,7 @@ class EpisodePrinter:
     def __init__(self, *, explain: bool = False) -> None:
         """With `explain`, reasons are printed, too, and at the end the unexpected changes."""
         self._explain = explain
-        self._begin()
-
-    def _begin(self) -> None:
-        self._printed: dict[str, int] = {}  # each text, with the step at which it was printed first
+        self._printed: set[str] = set()
         self._repeated = 0  # in a row
 
     def __call__(self, transition: Transition) -> None:
@@ -146,29 +123,28 @@ class EpisodePrinter:
     def end(self, episode: Episode) -> None:
         """Print what was seen last, and how the episode ended."""
         self._print(episode.new_entry)
-        self._print_counted()
+        self._print_count()
         for line in unexpected_lines(episode) if self._explain else ():
             print(line, flush=True)
         lines = [f"{episode.outcome} after {episode.steps} steps", why_failed(episode)]
         print(*filter(None, lines), sep="\n", file=sys.stderr)
-        self._begin()
+        self._printed.clear()
 
     def _print(self, entry: Entry | None) -> None:
         if entry is None:
             return
         for text in lines_of(entry, explain=self._explain):
             first, *further = text.splitlines()
-            if text not in self._printed:
-                self._print_counted()
-                self._printed[text] = entry.step
-                print("\n".join([f"{entry.step:>6}  {first}", *(f"{'':10}{line}" for line in further)]), flush=True)
-                continue
-            self._repeated += 1
+            if text in self._printed:
+                self._repeated += 1
+                further = []
+            else:
+                self._print_count()
+                self._printed.add(text)
             if self._repeated <= FOLD_AFTER:
-                repeated = f" (as at step {self._printed[text]:,})" if further else ""
-                print(f"{entry.step:>6}  {first}{repeated}", flush=True)
+                print(f"{entry.step:>6}  {first}", *(f"{'':10}{line}" for line in further), sep="\n", flush=True)
 
-    def _print_counted(self) -> None:
+    def _print_count(self) -> None:
         if self._repeated > FOLD_AFTER:
             print(f"{'':8}… {self._repeated - FOLD_AFTER:,} more of the same", flush=True)
         self._repeated = 0

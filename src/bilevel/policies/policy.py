@@ -221,7 +221,7 @@ class ActingExpert(LabellingPolicy):
         return call("the expert's act(scene)", self._act, scene)
 
 
-def expert_policy(env: SceneEnv, estimator: Estimator | None = None) -> Policy:
+def expert_policy(env: SceneEnv) -> Policy:
     """The expert of a task at work in an environment of it; `BadInput` where there is none that can show it."""
     expert = env.expert
     if expert is None or not expert.can_show:
@@ -230,4 +230,4 @@ def expert_policy(env: SceneEnv, estimator: Estimator | None = None) -> Policy:
         return ActingExpert(expert.act, env.labels)
     assert expert.choose is not None
     assert expert.control is not None
-    return BilevelPolicy(env.labels, ChoosingExpert(expert.choose), ControllingExpert(expert.control), estimator)
+    return BilevelPolicy(env.labels, ChoosingExpert(expert.choose), ControllingExpert(expert.control))

@@ -23,7 +23,7 @@ import numpy as np
 
 from bilevel.lowlevel.encoding import Unseen
 from bilevel.policies.episode import JAM, NO_RULE, NUDGE, OTHER, PLAN, RETRY, STALL, STOP, UNSEEN, WAIT, Incident
-from bilevel.policies.policy import BilevelPolicy, LowLevelPolicy
+from bilevel.policies.policy import BilevelPolicy, HighLevelPolicy, LowLevelPolicy
 from bilevel.policies.rollout import Perturb, Perturbation
 from bilevel.rules.rule_policy import RulePolicy
 from bilevel.rules.traces import implied_types
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 OFF = "off"
 BREADTH_FIRST_STATES = 1000  # for a shortest plan, before the search looks for any
 WHERE_GOAL_HOLDS = 25  # times as long to wait, for what is seen may be wrong or take its time
-BACKING_OFF = Perturbation(amplitude=1.0, rate=1.0, flips=0.0)
+PUSHING = Perturbation(amplitude=1.0, rate=1.0, flips=0.0)
 BACK_OFF_STEPS = 15  # the first time; each further time lasts that much longer
 NUDGING = Perturbation(amplitude=1.0, rate=0.0, flips=0.0)
 LONGEST_NUDGE = 15  # steps; the first one is a step long, and each further one a step longer
@@ -61,6 +61,7 @@ class Recovery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 NO_RECOVERY = Recovery(0, 0, 0, 0, 0)
+ONLY_WAIT = Recovery(Recovery().wait, 0, 0, 0, 0)
 
 
 def parse_recovery(text: str) -> Recovery:
@@ -109,33 +110,6 @@ class Body:
         return bool(np.allclose(self.controls.encode(control), self.controls.encode(held), atol=1e-6))
 
 
-class WaitingPolicy(BilevelPolicy):
-    """Does as another policy does, and holds still for a while where that does not know what to do."""
-
-    def __init__(self, policy: BilevelPolicy, body: Body, patience: int = Recovery().wait) -> None:
-        """It waits for so many steps in a row, and for longer where the goal seems to hold."""
-        super().__init__(policy.labels, policy.high, policy.low, policy.estimator)
-        self._body, self._patience = body, patience
-        self._last: Control | None = None
-        self._waited = 0
-
-    def reset(self, scene: Scene) -> None:
-        super().reset(scene)
-        self._last, self._waited = None, 0
-
-    def act(self, scene: Scene) -> Control | None:
-        try:
-            control = super().act(scene)
-        except Unseen:
-            control = None
-        if control is not None:
-            self._last, self._waited = control, 0
-            return control
-        self._waited += 1
-        patience = self._patience * (WHERE_GOAL_HOLDS if self.goal <= self.state else 1)
-        return self.given(self._body.still(self._last)) if self._waited <= patience else None
-
-
 # Stalls: noticed by how long the demonstrations took for an action
 
 MARGIN = 6  # times the longest demonstration of an action, for one attempt at it
@@ -168,7 +142,7 @@ class StallWatch:
         self._visits: dict[Situation, _Visits] = {}
         self._here: Situation | None = None
         self._began = 0
-        self._retries: Counter[Action] = Counter()  # each of them gets twice the time
+        self.retries: Counter[Action] = Counter()  # since something new came about; each of them gets twice the time
         self.deadline = math.inf  # the step at which a stall is to be noticed
 
     def patience(self, schema: str) -> int:
@@ -176,86 +150,68 @@ class StallWatch:
         longest = self._longest.get(schema) or max(self._longest.values(), default=0)
         return max(LEAST, MARGIN * longest) if longest else UNKNOWN
 
-    def enter(self, step: int, situation: Situation | None) -> bool:
-        """Note that this is the situation from now on, `None` where nothing is being done; return whether it is new."""
+    def enter(self, step: int, situation: Situation | None) -> None:
+        """Note that this is the situation from now on; `None` where nothing is being done."""
         if self._here is not None:
             left, steps = self._visits[self._here], step - self._began
             left.left, left.attempt, left.total = step, left.attempt + steps, left.total + steps
         self._here, self._began, self.deadline = situation, step, math.inf
         if situation is None:
-            return False
-        is_new = situation not in self._visits
+            return
+        if situation not in self._visits:
+            self.retries.clear()
         visits = self._visits.setdefault(situation, _Visits())
         if step - visits.left > SETTLING:
             visits.attempt = 0
-        if is_new:
-            self._retries.clear()
-        patience = self.patience(situation[2].name) << self._retries[situation[2]]
+        patience = self.patience(situation[2].name) << self.retries[situation[2]]
         self.deadline = step + min(patience - visits.attempt, MANY_TIMES * patience // MARGIN - visits.total)
-        return is_new
 
     def forgive(self, step: int) -> None:
         """Give the present situation its whole time again, and twice as much."""
         here, self._here = self._here, None
         if here is not None:
             self._visits[here] = _Visits()
-            self._retries[here[2]] += 1
+            self.retries[here[2]] += 1
         self.enter(step, here)
 
 
-class JamWatch:
-    """Counts the steps in a row in which nothing that is seen has changed at all."""
-
-    def __init__(self) -> None:
-        self._agent = self._objects = b""  # as they were seen last
-        self._unmoved = 0
-
-    def look(self, scene: Scene) -> int:
-        """Return for how many steps this has been seen; almost always the agent has moved, which is found at once."""
-        agent = scene.values.tobytes()
-        if agent == self._agent and scene.features.tobytes() == self._objects:
-            self._unmoved += 1
-        else:
-            self._agent, self._objects, self._unmoved = agent, scene.features.tobytes(), 0
-        return self._unmoved
-
-
 class RecoveringPolicy(BilevelPolicy):
-    """A bilevel policy that knows what to do where it cannot go on as usual."""
+    """A bilevel policy that knows what to do where it cannot go on as usual; all but waiting is done with rules."""
 
     def __init__(
         self,
         labels: Labels,
-        high: RulePolicy,
+        high: HighLevelPolicy,
         low: LowLevelPolicy,
         recovery: Recovery,
         body: Body,
         estimator: Estimator | None = None,
     ) -> None:
         super().__init__(labels, high, low, estimator)
-        self._rules, self._recovery, self._body = high, recovery, body
+        self._recovery, self._body = recovery, body
         self._forget()
 
     def _forget(self) -> None:
         self.incidents: list[Incident] = []
-        self._failure: tuple[str, str] | None = None
+        self._stopped: tuple[str, str] | None = None  # why it does nothing any more
         self._step = 0  # of this episode
         self._last: Control | None = None  # control that was given
         self._waited = 0  # steps in a row
-        self._stall, self._jam = StallWatch(self._body.longest), JamWatch()
-        self._push = Perturb(BACKING_OFF, self._body.controls, self._body.switches, self._body.seed)
+        self._stall = StallWatch(self._body.longest)
+        self._push, self._nudge = (
+            Perturb(bursts, self._body.controls, self._body.switches, self._body.seed) for bursts in (PUSHING, NUDGING)
+        )
         self._pushes = 0  # steps of backing off that are still to come
-        self._nudge = Perturb(NUDGING, self._body.controls, self._body.switches, self._body.seed)
         self._nudges = 0  # in this state, of this action
-        self._retries: Counter[Action] = Counter()
+        self._seen, self._unmoved = b"", 0  # what was seen last, and for how many steps
         self._avoided: set[Action] = set()
         self._plans: dict[tuple[Facts, Facts], tuple[Action, ...]] = {}
         self._guide: PlanGuide | None = None
-        self._committed = False  # to the whole plan, whatever the rules say
+        self._is_committed = False  # to the whole plan, whatever the rules say
 
     @property
     def failure(self) -> tuple[str, str] | None:
-        return self._failure
+        return self._stopped
 
     def reset(self, scene: Scene) -> None:
         super().reset(scene)
@@ -283,33 +239,17 @@ class RecoveringPolicy(BilevelPolicy):
 
     def _usual(self) -> Control | None:
         """Return how to do what is to be done, if that is known and can be seen."""
-        if self.action is None or self._failure is not None:
+        if self.action is None or self._stopped:
             return None
         try:
             return self.control(self.action)
         except Unseen:
             return None
 
-    def _enter(self) -> None:
-        """Note what is being done from now on."""
-        self._jam, self._nudges = JamWatch(), 0
-        if self.action is None or not (self._recovery.retry or self._recovery.other):
-            self._stall.enter(self._step, None)
-        elif self._stall.enter(self._step, (self.state, self.goal, self.action)):
-            self._retries.clear()  # as something has come of what was done
-
-    def _note(self, kind: str, reason: str) -> None:
-        objects = {**implied_types(self._rules.domain, [self.state, self.goal]), **self._rules.objects}
-        self.incidents.append(Incident(self._step, kind, reason, self.state, self.goal, objects, self.action))
-
-    def _stop(self, reason: str, detail: str) -> None:
-        self._failure = reason, detail
-        self._note(STOP, reason)
-
     def _decide_anew(self) -> None:
         """In another state, go on with the plan if no rule applies, and do not do what led nowhere."""
         if self._guide is not None:
-            planned = self._guide.choose(self.state) if self._committed or self.action is None else None
+            planned = self._guide.choose(self.state) if self._is_committed or self.action is None else None
             if planned is not None:
                 self.action = planned
             elif self.action is not None:
@@ -318,16 +258,39 @@ class RecoveringPolicy(BilevelPolicy):
             self.action = self._alternative() or self.action
         self._enter()
 
+    def _enter(self) -> None:
+        """Note what is being done from now on."""
+        self._seen, self._unmoved, self._nudges = b"", 0, 0
+        if self.action is None or not (self._recovery.retry or self._recovery.other):
+            self._stall.enter(self._step, None)
+        else:
+            self._stall.enter(self._step, (self.state, self.goal, self.action))
+
+    def _note(self, kind: str, reason: str) -> None:
+        objects, rules = self.scene.objects, self.rules
+        if rules:
+            objects = {**implied_types(rules.domain, [self.state, self.goal]), **rules.objects}
+        self.incidents.append(Incident(self._step, kind, reason, self.state, self.goal, dict(objects), self.action))
+
+    def _stop(self, reason: str, detail: str) -> None:
+        self._stopped = reason, detail
+        self._note(STOP, reason)
+
+    def _do_instead(self, kind: str, reason: str, action: Action) -> None:
+        self.action = action
+        self._note(kind, reason)
+        self._enter()
+
     def _alternative(self) -> Action | None:
         """Return the first action of a rule that is not to be avoided."""
-        actions = self._rules.alternatives(self.state, self.goal)
+        actions = self.rules.alternatives(self.state, self.goal) if self.rules else ()
         return next((action for action in actions if action not in self._avoided), None)
 
     # No rule applies, or what the action names is not seen
 
     def _fallback(self) -> Control | None:
         """Wait, then do something else, then stop."""
-        if self._failure is not None:
+        if self._stopped:
             return None
         still = self._body.still(self._last)
         patience = self._recovery.wait * (WHERE_GOAL_HOLDS if self.goal <= self.state else 1)
@@ -341,7 +304,7 @@ class RecoveringPolicy(BilevelPolicy):
         else:
             self._do_something_else(UNSEEN, f"{self.action} names an object that is not seen")
         control = self._usual()
-        if control is None and self._failure is None:  # what it does instead is not seen either
+        if control is None and not self._stopped:  # what it does instead is not seen either
             self._stop(UNSEEN, f"{self.action} names an object that is not seen")
         return control
 
@@ -352,31 +315,29 @@ class RecoveringPolicy(BilevelPolicy):
         """
         from bilevel.planning.planners import PlanGuide  # which most policies never need
 
-        here = self.state, self.goal
-        self._committed = here in self._plans
-        if not self._committed:
-            self._plans[here] = self._plan()
-        self._guide = PlanGuide(self._rules.domain, self._plans[here])
-        self.action = self._guide.choose(self.state)
-        if self.action is None:
-            self._guide = None
-            no_plan = "no rule applies" + (", and there is no plan from here" if self._recovery.plan else "")
-            self._stop(NO_RULE, "the goal holds" if self.goal <= self.state else no_plan)
-        else:
-            self._note(PLAN, NO_RULE)
-            self._enter()
+        here, rules = (self.state, self.goal), self.rules
+        self._is_committed = here in self._plans
+        if rules and not self._is_committed:
+            self._plans[here] = self._plan(rules)
+        self._guide = PlanGuide(rules.domain, self._plans[here]) if rules else None
+        action = self._guide.choose(self.state) if self._guide else None
+        if action is not None:
+            self._do_instead(PLAN, NO_RULE, action)
+            return
+        self._guide = None
+        detail = "no rule applies" + (", and there is no plan from here" if self._recovery.plan else "")
+        self._stop(*self.high.failure or (NO_RULE, "the goal holds" if self.goal <= self.state else detail))
 
-    def _plan(self) -> tuple[Action, ...]:
+    def _plan(self, rules: RulePolicy) -> tuple[Action, ...]:
         """Return a plan for the present state, or nothing. It takes the outcome it needs of each action."""
         from bilevel.planning.planner import Effort, NoModel
         from bilevel.planning.search import search_until
 
-        domain = self._rules.domain
         if not self._recovery.plan:
             return ()
-        problem = Problem("at-hand", domain.name, self._rules.objects, self.state, self.goal)
+        problem = Problem("at-hand", rules.domain.name, rules.objects, self.state, self.goal)
         try:
-            return search_until(Effort(self._recovery.plan), domain, problem, BREADTH_FIRST_STATES).plan or ()
+            return search_until(Effort(self._recovery.plan), rules.domain, problem, BREADTH_FIRST_STATES).plan or ()
         except NoModel:
             return ()
 
@@ -388,8 +349,10 @@ class RecoveringPolicy(BilevelPolicy):
         Where a world refuses a movement that would collide, what is seen stays the same, and so does the control of
         a network without memory: for ever.
         """
-        if self._jam.look(scene) >= self._recovery.nudge and not self._nudge.left:
-            self._jam = JamWatch()
+        before, self._seen = self._seen, scene.values.tobytes() + scene.features.tobytes()
+        self._unmoved = self._unmoved + 1 if self._seen == before else 0
+        if self._unmoved >= self._recovery.nudge and not self._nudge.left:
+            self._seen, self._unmoved = b"", 0
             if not self._body.is_still(control):
                 self._nudges += 1
                 self._nudge.burst(min(self._nudges, LONGEST_NUDGE))
@@ -401,24 +364,23 @@ class RecoveringPolicy(BilevelPolicy):
         """Try again from somewhere else, or do something else, as the action has had no effect for too long."""
         action = self.action
         assert action is not None
-        if self._retries[action] < self._recovery.retry:
-            self._retries[action] += 1
-            self._pushes = self._retries[action] * BACK_OFF_STEPS
+        retries = self._stall.retries[action]
+        if retries < self._recovery.retry:
+            self._pushes = (retries + 1) * BACK_OFF_STEPS
             self._note(RETRY, STALL)
             self._stall.forgive(self._step)
         else:
-            steps, retries = self._stall.patience(action.name), self._retries[action]
+            steps = self._stall.patience(action.name)
             self._do_something_else(STALL, f"nothing came of {action} in {steps} steps; retries: {retries}")
 
     def _do_something_else(self, reason: str, detail: str) -> None:
         """Avoid the present action from now on, as long as there are others."""
         assert self.action is not None
-        tried = sum(incident.kind == OTHER for incident in self.incidents)
         self._avoided.add(self.action)
+        tried = sum(incident.kind == OTHER for incident in self.incidents)
         other = self._alternative() if tried < self._recovery.other else None
         if other is None:
             self._stop(reason, detail)
-            return
-        self.action, self._guide = other, None
-        self._note(OTHER, reason)
-        self._enter()
+        else:
+            self._guide = None
+            self._do_instead(OTHER, reason, other)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from time import perf_counter, thread_time
 from typing import Annotated, NamedTuple
 
@@ -54,8 +54,8 @@ def rollout(
         perturb = Perturb(Perturbation(amplitude=noise), env.controls, env.task.switches, seed)
     episode = Episode(seed, policy.rules, policy.domain or env.task.domain, explain)
     thinking, moving = Stopwatch(perf_counter if policy.acts_elsewhere else cpu_seconds), Stopwatch(cpu_seconds)
-    settling = Settling(env) if policy.is_memoryless and perturb is None else None
-    motion = Motion(env, episode)
+    rest = RestWatch() if policy.is_memoryless and perturb is None else None
+    recent: deque[Scene] = deque(maxlen=WINDOW + 1)  # as things really are, not as they are seen
     scene, outcome = env.reset(seed), None
     if env.is_done_already:
         outcome = SUCCESS
@@ -70,18 +70,19 @@ def rollout(
             break
         executed = perturb(control) if perturb else control
         if policy.labels:
-            episode.note(policy.state, policy.goal, policy.action, env.events, policy.incidents)
-            motion.look(policy.state)
+            recent.append(env.true_scene)
+            new = episode.note(policy.state, policy.goal, policy.action, env.events, policy.incidents)
+            if new and new.before and has_moved(new.state ^ new.before.state, recent):
+                episode.moved.add(episode.steps)
         if callback:
             callback(Transition(scene, env.events, control, executed, episode))
-        if settling:
-            settling.look(scene)
+        is_at_rest = rest is not None and rest.look(scene) >= LONG and not env.is_restless
         with moving:
             scene = env.step(executed)
         episode.steps = env.steps
         if env.outcome:
             outcome, scene = env.outcome, env.true_scene
-        elif settling and settling.is_over:
+        elif is_at_rest:
             outcome = SETTLED
         elif stop and stop():
             outcome = STOPPED
@@ -123,68 +124,49 @@ class Stopwatch:
         self.longest = max(self.longest, seconds)
 
 
+# What the scenes of an episode tell
+
+
 WINDOW = 5  # steps that are looked back upon
 MOVED = 1e-4  # metres, and whatever else is measured: more than resting things tremble, less than pushed things move
-
-
-class Motion:
-    """Notes at which steps of an episode the state changed because something moved, and not because labels flicker.
-
-    It looks at those things that the changed facts name, and at where they really are, not at what is seen of them. A
-    fact that names nothing that can be seen, such as gripper-free(), says nothing about that.
-    """
-
-    def __init__(self, env: SceneEnv, episode: Episode) -> None:
-        self._env, self._episode = env, episode
-        self._state: Facts | None = None
-        self._recent: deque[Scene] = deque(maxlen=WINDOW + 1)
-
-    def look(self, state: Facts) -> None:
-        """Compare with what there was before."""
-        before, self._state = self._state, state
-        self._recent.append(self._env.true_scene)
-        if before is not None and state is not before and state != before:
-            names = {term for fact in state ^ before for term in fact.terms}
-            if any(self._range(name) > MOVED for name in names):
-                self._episode.moved.add(self._episode.steps)
-
-    def _range(self, name: str) -> float:
-        """Return by how much a thing's features have differed lately, at most."""
-        seen = [scene.features[scene.roster.row[name]] for scene in self._recent if name in scene.roster.row]
-        return float(np.ptp(seen, axis=0).max(initial=0.0)) if seen else 0.0
-
-
-STILL = 1e-6  # metres, and whatever else is seen is measured in: about what rounding does to a number of 32 bits
+STILL = 1e-6  # the same: about what rounding does to a number of 32 bits
 LONG = 1000  # steps
 
 
-class Settling:
-    """Notices whether everything has come to rest, so that nothing will happen any more.
+def has_moved(facts: Facts, scenes: Iterable[Scene]) -> bool:
+    """Return whether a thing that one of the facts names has moved in these scenes; what names nothing does not count.
+
+    If nothing has, though the facts have changed, labels flicker.
+    """
+    for name in {term for fact in facts for term in fact.terms}:
+        seen = [scene.features[scene.roster.row[name]] for scene in scenes if name in scene]
+        if seen and np.ptp(seen, axis=0).max(initial=0.0) > MOVED:
+            return True
+    return False
+
+
+class RestWatch:
+    """Counts the steps in a row in which nothing that is seen has moved.
 
     A network that has no memory and gets stuck pushes to where it already is, at every step until the time is up. If
-    nothing that is seen has moved for a thousand steps, in an environment that does nothing by itself either, then the
-    same is seen, the same is done, and the same comes of it, for ever.
+    nothing has moved for a thousand steps, in an environment that does nothing by itself either, then the same is
+    seen, the same is done, and the same comes of it, for ever.
     """
 
-    def __init__(self, env: SceneEnv) -> None:
-        self._env = env
+    def __init__(self) -> None:
         self._seen: Scene | None = None  # since when
-        self._steps = 0
+        self.steps = 0
 
-    def look(self, scene: Scene) -> None:
-        """Compare with what has been seen for a while."""
-        if self._seen is not None and _close(scene, self._seen):
-            self._steps += 1
+    def look(self, scene: Scene) -> int:
+        """Return for how many steps this has been seen."""
+        if self._seen is not None and _is_close(scene, self._seen):
+            self.steps += 1
         else:
-            self._seen, self._steps = scene, 0
-
-    @property
-    def is_over(self) -> bool:
-        """Whether nothing has moved for long, in an environment that says that it does nothing by itself."""
-        return self._steps >= LONG and not self._env.is_restless
+            self._seen, self.steps = scene, 0
+        return self.steps
 
 
-def _close(one: Scene, other: Scene) -> bool:
+def _is_close(one: Scene, other: Scene) -> bool:
     if one.roster != other.roster:
         return False
     pairs = (one.values, other.values), (one.features, other.features)

@@ -10,7 +10,7 @@ So the choice is a function of state and goal alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import groupby, product
 from typing import NamedTuple
 
@@ -91,7 +91,7 @@ def bindings(rule: Rule, domain: Domain, state: Facts, goal: Facts, objects: Map
                 yield binding
 
 
-def join(conditions: Sequence[tuple[Atom, Facts]], binding: Binding) -> Iterator[Binding]:
+def join(conditions: Sequence[tuple[Atom, Collection[Atom]]], binding: Binding) -> Iterator[Binding]:
     """Yield every extension of the binding that makes each atom one of its facts."""
     if not conditions:
         yield binding
