@@ -18,7 +18,7 @@ from PIL import Image as PillowImage
 import bilevel
 from bilevel.cli.options import env_arguments
 from bilevel.methods.methods import find_policy
-from bilevel.policies.film import LINES_BELOW, Image, captioned, take_picture
+from bilevel.policies.film import SENTENCE, Image, captioned, take_picture
 from bilevel.policies.narration import caption
 from bilevel.policies.policy import Policy
 from bilevel.policies.rollout import Transition, rollout
@@ -61,10 +61,7 @@ class Camera:
         height = round(picture.shape[0] * self._width / picture.shape[1])
         small = PillowImage.fromarray(picture).resize((self._width, height), PillowImage.Resampling.LANCZOS)
         picture = np.asarray(small)
-        if self._explain:
-            picture = captioned(picture, text, LINES_BELOW)
-        elif text:
-            picture = captioned(picture, text)
+        picture = captioned(picture, text, SENTENCE if self._explain else 1)
         self.pictures.append(PillowImage.fromarray(picture))
 
     def write(self, output: Path) -> str:

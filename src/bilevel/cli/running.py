@@ -198,14 +198,14 @@ def _run_once(
 ) -> Episode:  # fmt: skip
     """Run the episode, told and shown as it is asked for, and return it."""
     from bilevel.files import write_atomically
-    from bilevel.policies.film import Camera, Video, contact_sheet, frame_rate
+    from bilevel.policies.film import Camera, Video, contact_sheet, every_nth_step
     from bilevel.policies.narration import EpisodePrinter, TraceWriter
     from bilevel.policies.rollout import Transition, rollout
 
     listeners: list[Any] = [] if as_json else [EpisodePrinter(explain=explain)]
     if trace is not None:
         listeners.append(TraceWriter(trace, policy))
-    with Video(video, fps=frame_rate(env).fps) if video else nullcontext() as film:
+    with Video(video, env.steps_per_second / every_nth_step(env)) if video else nullcontext() as film:
         camera = Camera(env, film, sheet is not None, names=names)
         listeners += [camera] if video or sheet else []
 

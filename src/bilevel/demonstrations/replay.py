@@ -13,7 +13,7 @@ import numpy as np
 from bilevel.demonstrations.collect import Recording
 from bilevel.demonstrations.dataset import Demonstrations
 from bilevel.demonstrations.demonstration import Demonstration
-from bilevel.policies.film import Camera, Video, frame_rate
+from bilevel.policies.film import Camera, Video, every_nth_step
 from bilevel.policies.policy import Policy
 from bilevel.policies.rollout import Transition, rollout
 from bilevel.progress import Callback, Progress, silent
@@ -58,7 +58,8 @@ def replay(
     numbers = range(len(demonstrations)) if episode is None else [episode]
     found: dict[int, str | None] = {}
     env = SceneEnv(task, **demonstrations.arguments, render_mode=mode, quality=quality, picture_size=size)
-    with closing(env), nullcontext() if video is None else Video(Path(video), fps=frame_rate(env).fps) as film:
+    fps = env.steps_per_second / every_nth_step(env)
+    with closing(env), nullcontext() if video is None else Video(Path(video), fps) as film:
         camera = Camera(env, film, names=names) if film else None
         for number in numbers:
             found[number] = replay_episode(demonstrations[number], env, camera)

@@ -13,7 +13,7 @@ from bilevel.experiments.jobs import Cell, Network, Settings, load_row
 from bilevel.files import write_atomically
 from bilevel.json_files import Count, decode, encode, read_bytes
 from bilevel.methods.methods import RunnablePolicy
-from bilevel.policies.film import Camera, Video, frame_rate
+from bilevel.policies.film import Camera, Video, every_nth_step
 from bilevel.policies.rollout import Transition, rollout
 from bilevel.seeds import evaluation_seed
 from bilevel.tabletop import TASKS
@@ -87,9 +87,9 @@ def film(
     assert policy.make is not None, "rows of the table act in environments"
     with closing(SceneEnv(task, objects, render_mode="rgb_array", quality=quality)) as env:
         env.render()  # where that is impossible, it is said before a file is begun
-        rate = frame_rate(env, MOST_PICTURES)
-        with Video(path, rate.fps * SPEED, width=width, encoder=encoder) as video:
-            camera = Camera(env, video, rate=rate)
+        every, steps_per_second = every_nth_step(env, MOST_PICTURES), env.steps_per_second * SPEED
+        with Video(path, steps_per_second / every, width=width, encoder=encoder) as video:
+            camera = Camera(env, video, every=every)
 
             def shoot(transition: Transition) -> None:
                 if transition.events:
@@ -107,9 +107,9 @@ def film(
         outcome=episode.outcome,
         steps=episode.steps,
         speed=SPEED,
-        steps_per_second=rate.steps_per_second * SPEED,
+        steps_per_second=steps_per_second,
         pictures_per_second=video.fps,
-        seconds=(len(range(0, episode.steps, rate.every)) + round(video.fps)) / video.fps,
+        seconds=(len(range(0, episode.steps, every)) + round(video.fps)) / video.fps,
         beats=[beat(entry, episode.rules) for entry in episode.entries],
         beginning=beginning(episode.entries[0], episode.rules),
     )

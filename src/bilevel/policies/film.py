@@ -13,7 +13,7 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,34 +28,18 @@ Image = NDArray[np.uint8]  # (height, width, 3), the top row first
 Places = Mapping[str, tuple[float, float]]  # for each name, the parts of the width and the height, from the top left
 Tile = tuple[Image, str]  # a picture with what is being done
 
-USUAL_RATE = 30.0  # steps per second, for environments that do not say it
 MAX_RATE = 30.0  # pictures per second: about what an eye can see
 ENCODER = {"crf": "20", "preset": "veryfast"}  # of quality: 0 is lossless, 51 the worst
 
-LINE = 1 / 14  # height of a caption's line, as a part of the picture's
-BELOW = 0.85  # lines below a picture are so much lower
-LINES_BELOW = 4  # for an action and its sentence
+LINE = 0.06  # height of a caption's line, as a part of the picture's
+SENTENCE = 4  # lines for an action and why it is done
 SMALLEST = 0.6  # a long line is written smaller, down to this part of the usual size, before it is cut
 DARK, INK = (24, 27, 33), (245, 246, 248)
-OPACITY = 204  # of 255
 
 
-class FrameRate(NamedTuple):
-    """How many steps a second has, and of which steps a picture is taken."""
-
-    steps_per_second: float
-    every: int
-
-    @property
-    def fps(self) -> float:
-        """How many pictures are taken of a second."""
-        return self.steps_per_second / self.every
-
-
-def frame_rate(env: SceneEnv, most: float = MAX_RATE) -> FrameRate:
-    """Return the rate that the environment has by its own account, thinned to about so many pictures a second."""
-    rate = env.steps_per_second or USUAL_RATE
-    return FrameRate(rate, max(1, round(rate / most)))
+def every_nth_step(env: SceneEnv, most: float = MAX_RATE) -> int:
+    """Return of which steps a picture is taken: thinned to about so many pictures a second."""
+    return max(1, round(env.steps_per_second / most))
 
 
 def take_picture(env: SceneEnv, names: bool = False) -> Image:
@@ -68,17 +52,11 @@ class Camera:
     """A callback of a rollout that films an episode: in a video every n-th step, and each decision on a sheet."""
 
     def __init__(
-        self,
-        env: SceneEnv,
-        video: Video | None,
-        sheet: bool = False,
-        *,
-        names: bool = False,
-        rate: FrameRate | None = None,
+        self, env: SceneEnv, video: Video | None, sheet: bool = False, *, names: bool = False, every: int | None = None
     ) -> None:
-        """With `names`, these are written over the things in all pictures; the rate is that of the video."""
+        """With `names`, these are written over the things in all pictures."""
         self._env, self._video, self._sheet, self._names = env, video, sheet, names
-        self._rate = rate or frame_rate(env)
+        self._every = every or every_nth_step(env)
         self._last: object = None  # the action whose picture was taken last
         self.tiles: list[Tile] = []
 
@@ -87,8 +65,8 @@ class Camera:
         if self._sheet and action is not None and action != self._last:
             self._last = action
             self._take_tile(episode.steps, str(action))
-        if self._video and episode.steps % self._rate.every == 0:
-            self._video.add(take_picture(self._env, self._names), caption(episode), _lines_below(episode))
+        if self._video and episode.steps % self._every == 0:
+            self._video.add(take_picture(self._env, self._names), caption(episode), _lines(episode))
 
     def end(self, episode: Episode) -> None:
         """Show for a second how it ended."""
@@ -97,7 +75,7 @@ class Camera:
         if self._video:
             picture = take_picture(self._env, self._names)
             for _ in range(round(self._video.fps)):
-                self._video.add(picture, episode.outcome, _lines_below(episode))
+                self._video.add(picture, episode.outcome, _lines(episode))
 
     def _take_tile(self, step: int, text: str) -> None:
         if len(self.tiles) >= MAX_TILES:
@@ -105,9 +83,9 @@ class Camera:
         self.tiles.append((take_picture(self._env, self._names), f"step {step}: {text}"))
 
 
-def _lines_below(episode: Episode) -> int:
-    """Return how many lines are kept free below pictures: only explanations are that long."""
-    return LINES_BELOW if episode.explain and episode.rules else 0
+def _lines(episode: Episode) -> int:
+    """Return how many lines captions may have."""
+    return SENTENCE if episode.explain and episode.rules else 1
 
 
 # Videos
@@ -133,11 +111,11 @@ class Video(AbstractContextManager["Video"]):
         self._container: Any = av.open(self._file.name, "w", format="mp4", options={"movflags": "faststart"})
         self._stream: Any = None
 
-    def add(self, picture: Image, caption: str = "", below: int = 0) -> None:
+    def add(self, picture: Image, caption: str = "", lines: int = 0) -> None:
         """Add the next picture, with a caption as `captioned` writes it."""
         if self._width is not None and picture.shape[1] > self._width:
             picture = _resized(picture, self._width)
-        picture = captioned(picture, caption, below)
+        picture = captioned(picture, caption, lines) if lines else picture
         height, width, _ = picture.shape
         picture = np.pad(picture, ((0, height % 2), (0, width % 2), (0, 0)), mode="edge")  # H.264 needs even sizes
         if self._stream is None:
@@ -158,28 +136,21 @@ class Video(AbstractContextManager["Video"]):
                 write_atomically(self.path, Path(self._file.name).read_bytes())
 
 
-def captioned(picture: Image, caption: str, below: int = 0) -> Image:
-    """Return the picture with the caption's lines on a dark strip over its lowest part.
-
-    With `below`, the strip is below the picture, and has room for so many lines, whatever the caption is.
-    """
+def captioned(picture: Image, caption: str, lines: int = 1) -> Image:
+    """Return the picture with the caption on a dark strip below it, which has room for so many lines."""
     from PIL import Image as PillowImage
     from PIL import ImageDraw
 
-    lines, (height, width, _) = caption.splitlines()[: below or None], picture.shape
-    if not (lines or below):
-        return picture
-    line_height = max(12, round(LINE * height * (BELOW if below else 1)))
+    height, width, _ = picture.shape
+    line_height = max(12, round(LINE * height))
     margin = line_height // 2
-    strip = line_height * (below or len(lines)) + margin
-    canvas = PillowImage.new("RGB", (width, height + strip if below else height), DARK)
+    canvas = PillowImage.new("RGB", (width, height + lines * line_height + margin), DARK)
     canvas.paste(PillowImage.fromarray(picture))
-    top, pen = canvas.height - strip, ImageDraw.Draw(canvas, "RGBA")
-    if not below:
-        pen.rectangle((0, top, width, height), fill=(*DARK, OPACITY))
-    for number, line in enumerate(lines):
+    pen = ImageDraw.Draw(canvas)
+    for number, line in enumerate(caption.splitlines()[:lines]):
         text, font = _fitted(line, width - 2 * margin, 0.62 * line_height)
-        pen.text((margin, top + margin // 2 + (number + 0.5) * line_height), text, fill=INK, font=font, anchor="lm")
+        middle = height + margin // 2 + (number + 0.5) * line_height
+        pen.text((margin, middle), text, fill=INK, font=font, anchor="lm")
     return np.asarray(canvas, np.uint8)
 
 
@@ -221,7 +192,7 @@ def contact_sheet(headline: str, details: str, tiles: Sequence[Tile]) -> bytes:
 
     if len(tiles) > TILES:
         tiles = [tiles[round(index * (len(tiles) - 1) / (TILES - 1))] for index in range(TILES)]
-    pictures = [captioned(_resized(picture, TILE_WIDTH), text, below=1) for picture, text in tiles]
+    pictures = [captioned(_resized(picture, TILE_WIDTH), text) for picture, text in tiles]
     height = max((len(picture) for picture in pictures), default=0) + GAP
     width = COLUMNS * (TILE_WIDTH + GAP) + GAP
     sheet = PillowImage.new("RGB", (width, 2 * HEADLINE + -(-len(pictures) // COLUMNS) * height), "white")
@@ -253,14 +224,13 @@ def with_names(picture: Image, places: Places) -> Image:
     from PIL import ImageDraw
 
     canvas = PillowImage.fromarray(picture)
-    pen = ImageDraw.Draw(canvas, "RGBA")
-    size = max(SMALLEST_LETTERS, LETTERS * canvas.height)
-    inside = {name: place for name, place in places.items() if all(0 <= part < 1 for part in place)}
-    boxes = free_boxes(
-        inside, canvas.width, canvas.height, {name: _font(size).getlength(name) for name in inside}, size
-    )
+    pen, (width, height) = ImageDraw.Draw(canvas, "RGBA"), canvas.size
+    size = max(SMALLEST_LETTERS, LETTERS * height)
+    points = {name: (x * width, y * height) for name, (x, y) in places.items() if 0 <= x < 1 and 0 <= y < 1}
+    tags = {name: (_font(size).getlength(name) + 2 / 3 * size, 1.45 * size) for name in points}
+    boxes = free_boxes(points, tags, (0, 0, width, height))
     for name, (left, top, right, bottom) in boxes.items():
-        x, y = inside[name][0] * canvas.width, inside[name][1] * canvas.height
+        x, y = points[name]
         pen.line([x, y, min(max(x, left), right), min(max(y, top), bottom)], fill=DARK, width=max(1, round(size / 10)))
     for name, (left, top, right, bottom) in boxes.items():
         pen.rounded_rectangle((left, top, right, bottom), radius=size / 3, fill=(*DARK, 215))
@@ -268,23 +238,28 @@ def with_names(picture: Image, places: Places) -> Image:
     return np.asarray(canvas, np.uint8)
 
 
-def free_boxes(places: Places, width: float, height: float, widths: Mapping[str, float], size: float) -> dict[str, Box]:
-    """Return where a tag stands for each thing, from the front to the back: beside it, in the picture, on no other."""
+def free_boxes(
+    points: Mapping[str, tuple[float, float]], tags: Mapping[str, tuple[float, float]], frame: Box
+) -> dict[str, Box]:
+    """Return where tags of these widths and heights stand: from the front to the back, each beside its point.
+
+    Of the places there, it is the one that covers the least of other tags, and the edge of the frame.
+    """
     boxes: dict[str, Box] = {}
 
     def cost(box: Box) -> float:
-        return round(sum(_overlap(box, other) for other in boxes.values()) - _overlap(box, (0, 0, width, height)))
+        return round(sum(_overlap(box, other) for other in boxes.values()) - _overlap(box, frame))
 
-    tall = 1.45 * size
-    for name in sorted(places, key=lambda name: (-round(places[name][1] * height / size), name)):
-        x, y, wide = places[name][0] * width, places[name][1] * height, widths[name] + 2 / 3 * size
-        possible = []
-        for distance, (right, down) in product(DISTANCES, AROUND):
-            left = x - wide / 2 + right * (wide / 2 + distance * tall)
-            top = y - tall / 2 + down * (tall / 2 + distance * tall)
-            possible.append((left, top, left + wide, top + tall))
-        boxes[name] = min(possible, key=cost)
+    for name in sorted(points, key=lambda name: (-round(points[name][1]), name)):
+        (x, y), (wide, tall) = points[name], tags[name]
+        boxes[name] = min((_box_beside(x, y, wide, tall, *where) for where in product(DISTANCES, AROUND)), key=cost)
     return boxes
+
+
+def _box_beside(x: float, y: float, wide: float, tall: float, distance: float, side: tuple[int, int]) -> Box:
+    left = x - wide / 2 + side[0] * (wide / 2 + distance * tall)
+    top = y - tall / 2 + side[1] * (tall / 2 + distance * tall)
+    return left, top, left + wide, top + tall
 
 
 def _overlap(one: Box, other: Box) -> float:

@@ -14,6 +14,8 @@ from bilevel.tasks.task import PICTURE_SIZE, QUALITY, RENDER_MODE, Expert, Snaps
 
 SUCCESS, STEP_LIMIT, TERMINATED = "success", "step limit", "terminated"  # outcomes; an environment may have its own
 
+USUAL_RATE = 30.0  # steps per second, for environments that do not say it
+
 
 class SceneEnv:
     """Runs episodes: `reset`, then `step` until there is an `outcome`.
@@ -121,10 +123,9 @@ class SceneEnv:
         return bool(getattr(self.env.unwrapped, "is_restless", True))
 
     @property
-    def steps_per_second(self) -> float | None:
+    def steps_per_second(self) -> float:
         """How many steps a second has by the environment's own account, if it has one."""
-        rate = (getattr(self.env, "metadata", None) or {}).get("render_fps")
-        return float(rate) if rate else None
+        return float((getattr(self.env, "metadata", None) or {}).get("render_fps") or USUAL_RATE)
 
     @property
     def can_save(self) -> bool:

@@ -24,7 +24,7 @@ from msgspec.structs import replace
 from bilevel.files import write_atomically
 from bilevel.json_files import Count
 from bilevel.policies.episode import Entry, Episode
-from bilevel.policies.film import frame_rate, take_picture
+from bilevel.policies.film import take_picture
 from bilevel.policies.folder import RULES
 from bilevel.policies.narration import EpisodePrinter, why_failed
 from bilevel.policies.policy import BilevelPolicy, Policy
@@ -233,7 +233,7 @@ class LiveView:
         self._printer = EpisodePrinter(explain=explain)
         self._requests: Queue[Request] = Queue()
         self._one_more = False  # step, although it is paused
-        self._rate = frame_rate(env).steps_per_second
+        self._rate = env.steps_per_second
         self._due = self._next_picture = -math.inf  # when the last step was due, and when the next picture is
         if self._rules is not None:
             file = self._rules_file
