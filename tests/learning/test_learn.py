@@ -23,7 +23,7 @@ from bilevel.lowlevel.encoding import Encoding
 from bilevel.lowlevel.network import LowLevelNetwork
 from bilevel.lowlevel.training import TrainingConfig
 from bilevel.methods.methods import load_policy
-from bilevel.policies.folder import LearnedNetwork, LearnedPolicy, read_policy
+from bilevel.policies.folder import LearnedPolicy, read_policy
 from bilevel.policies.rollout import rollout
 from bilevel.progress import Progress
 from bilevel.rules.rule import Rule
@@ -41,11 +41,11 @@ TASKS = [TINY, TINY_DISCRETE, TINY_ACTING]
 replace_in = msgspec.structs.replace
 
 
-def same(first: LearnedNetwork, second: LearnedNetwork) -> bool:
+def same(first: LearnedPolicy, second: LearnedPolicy) -> bool:
     return first.digest == second.digest and first.card == second.card
 
 
-def rules_of(learned: LearnedNetwork) -> tuple[Rule, ...]:
+def rules_of(learned: LearnedPolicy) -> tuple[Rule, ...]:
     assert isinstance(learned, LearnedPolicy)
     return learned.rules
 
@@ -129,7 +129,7 @@ def test_what_was_stopped_goes_on_from_the_last_round(tmp_path: Path, stage: str
         if progress.stage == stage:
             raise Stopped
 
-    def learned(name: str, **options: Any) -> LearnedNetwork:
+    def learned(name: str, **options: Any) -> LearnedPolicy:
         return learn(shown(), tmp_path / name, task=TINY, config=WITH_DAGGER, **options)
 
     never_stopped = learned("whole")

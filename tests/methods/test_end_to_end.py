@@ -18,7 +18,7 @@ from bilevel.learning.learn import LearningConfig, learn
 from bilevel.lowlevel.training import TrainingConfig, split
 from bilevel.methods.end_to_end import ENCODINGS, GraphSamples, encode_graphs
 from bilevel.methods.methods import find_policy, load_policy, read_learned
-from bilevel.policies.folder import DOMAIN, POLICY, WEIGHTS, LearnedNetwork, LearnedPolicy, read_policy
+from bilevel.policies.folder import DOMAIN, POLICY, WEIGHTS, LearnedPolicy, read_policy
 from bilevel.policies.rollout import rollout
 from bilevel.progress import Progress
 from bilevel.symbolic.domain import BadInput
@@ -55,7 +55,7 @@ def test_samples_of_other_sizes_come_after_the_others() -> None:
     assert np.array_equal(held_out.targets, small.targets[small.episodes == EPISODES - 1])
 
 
-def learned(output: Path, task: Task = TINY, config: LearningConfig = QUICK, **options: Any) -> LearnedNetwork:
+def learned(output: Path, task: Task = TINY, config: LearningConfig = QUICK, **options: Any) -> LearnedPolicy:
     return learn(shown(task), output, task=task, config=config, **{"method": "pddl-nn", **options})
 
 

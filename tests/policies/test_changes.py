@@ -123,11 +123,6 @@ def test_an_event_makes_a_change_exogenous_and_the_action_may_have_its_effects_t
     assert kinds(PICK, ("before", 40), ("nothing", 3, "teleport b"), ("held-and-pushed", 40)) == [OWN, EXOGENOUS]
 
 
-def test_an_event_explains_no_change_at_another_time() -> None:
-    assert kinds(PICK, ("before", 40, "teleport b"), ("pushed", 40)) == [COLLISION]
-    assert kinds(PICK, ("before", 40), ("pushed", 40), ("held", 40, "teleport b")) == [COLLISION, OWN, EXOGENOUS]
-
-
 def test_nature_may_choose() -> None:
     def rolled(*episode: Span) -> Any:
         return kinds(Action("roll", ("box", "button")), *episode, domain="gacha", states=GACHA)
@@ -146,21 +141,6 @@ def test_without_an_action_the_effects_of_any_are_its_own() -> None:
     assert kinds(None, ("closed", 30), ("rolled", 30), domain="gacha", states=GACHA) == [COLLISION]  # with no button
     button = {"button": "button"}
     assert kinds(None, ("closed", 30), ("rolled", 30), domain="gacha", states=GACHA, objects=button) == [OWN]
-
-
-def test_the_time_of_an_action_goes_on_through_flickers() -> None:
-    runs = [
-        Period(BLOCKS[name], PICK, start, length)
-        for name, start, length in (("before", 0, 40), ("held", 40, 2), ("before", 42, 10), ("held", 52, 9))
-    ]
-    found = attribute_changes(shipped_domain("blocks"), runs, {})
-    assert [(change.kind, change.timestep, change.steps) for change in found] == [(FLICKER, 40, 40), (OWN, 52, 52)]
-
-
-def test_labels_that_never_settle_are_not_looked_past_for_ever() -> None:
-    names = ("nothing", "pushed", "misplaced")
-    endless = [(names[number % 3], 2) for number in range(300)]
-    assert len(kinds(PICK, ("before", 40), *endless)) > 50
 
 
 def test_changes_add_up() -> None:

@@ -27,7 +27,7 @@ from bilevel.policies.episode import (
 )
 from bilevel.policies.policy import expert_policy
 from bilevel.policies.rollout import rollout
-from bilevel.symbolic.domain import NO_FACTS, Action, Atom, BadInput, Facts, Problem
+from bilevel.symbolic.domain import NO_FACTS, Action, Atom, BadInput, Problem
 from bilevel.tasks.scene_env import STEP_LIMIT, SUCCESS, TERMINATED, SceneEnv
 from tiny_policies import PICK as PICK_RULE
 from tiny_policies import PUT as PUT_RULE
@@ -61,11 +61,6 @@ def test_an_entry_is_kept_where_something_is_new() -> None:
     ]
     assert episode.new_entry is episode.entries[-1]
     assert [entry.before for entry in episode.entries] == [None, *episode.entries[:-1]]
-
-
-def test_a_decision_is_where_another_action_begins() -> None:
-    episode = noted((HERE, PICK), (THERE, PICK), (HERE, PUT), (HERE, None), (HERE, PUT), (HERE, OTHER), (HERE, None))
-    assert [(entry.step, entry.action) for entry in episode.decisions()] == [(0, PICK), (2, PUT), (5, OTHER)]
 
 
 def test_what_somebody_does_who_watches_is_an_event_of_the_next_step() -> None:
@@ -212,8 +207,3 @@ def test_what_does_not_fit_is_refused_with_its_place(write: Callable[[Path], obj
         read_problems([path], DOMAIN)
     assert str(refused.value).startswith(str(path))
     assert "\n" not in str(refused.value)
-
-
-def test_the_facts_of_an_incident_are_kept_in_order() -> None:
-    facts: Facts = frozenset(Atom(name) for name in "dcba")
-    assert replace(MET, state=facts).as_json()["state"] == [(name, ()) for name in "abcd"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import sys
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
@@ -74,18 +73,6 @@ def test_a_video_is_what_browsers_play_with_pictures_in_their_order_and_colours(
         assert np.abs(frame.mean((0, 1)) - colour).max() < 8
 
 
-def test_pictures_can_be_made_smaller_and_files_too(tmp_path: Path) -> None:
-    noise = np.random.default_rng(0).integers(0, 255, (96, 128, 3), np.uint8)
-    sizes = []
-    for name, encoder in (("fine.mp4", {"crf": "10"}), ("coarse.mp4", {"crf": "45"})):
-        with Video(tmp_path / name, fps=25, width=64, encoder=encoder) as video:
-            video.add(noise, "pick(block1)", 2)
-            video.add(noise[::2, ::2], "pick(block1)", 2)  # which is small enough as it is
-        sizes.append((tmp_path / name).stat().st_size)
-    assert frames(tmp_path / "fine.mp4")[0].shape == (48 + 30, 64, 3)
-    assert sizes[0] > 2 * sizes[1]
-
-
 def test_a_video_that_fails_leaves_the_old_one(tmp_path: Path) -> None:
     path = tmp_path / "out.mp4"
     path.write_text("an older one")
@@ -100,15 +87,6 @@ def test_a_video_that_fails_leaves_the_old_one(tmp_path: Path) -> None:
     write_video(path, [])
     assert [file.name for file in tmp_path.iterdir()] == ["out.mp4"]
     assert path.read_text() == "an older one"
-
-
-def test_what_a_video_lacks_is_noticed_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(BadInput, match="cannot be written: Is a directory"):
-        Video(tmp_path, fps=25)
-    for module in ("PIL.ImageFont", "av"):
-        monkeypatch.setitem(sys.modules, module, None)
-        with pytest.raises(ModuleNotFoundError, match=module):
-            Video(tmp_path / "out.mp4", fps=25)
 
 
 def test_a_caption_is_written_below_and_ends_within_the_picture() -> None:

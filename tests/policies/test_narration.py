@@ -10,25 +10,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bilevel.policies.episode import Entry, Episode
+from bilevel.policies.episode import Episode
 from bilevel.policies.narration import (
     FOLD_AFTER,
     EpisodePrinter,
     TraceWriter,
-    caption,
     episode_json,
     lines_of,
-    unexpected_lines,
     why_failed,
 )
 from bilevel.policies.policy import Policy, expert_policy
 from bilevel.policies.recovery import NO_RECOVERY
 from bilevel.policies.rollout import Callback, Transition, rollout
-from bilevel.rules.matching import Match
-from bilevel.rules.rule_file import parse_rules
-from bilevel.symbolic.domain import NO_FACTS, Action, Atom
-from bilevel.tasks.controls import Control
-from bilevel.tasks.scene import Scene
+from bilevel.symbolic.domain import Atom
 from bilevel.tasks.scene_env import SceneEnv
 from bilevel.tasks.task import Expert, Task
 from tiny_policies import PICK, PUT, moving_as_the_expert, still_policy
@@ -75,60 +69,11 @@ def test_each_decision_comes_with_its_rule_binding_and_sentence() -> None:
     assert "decisions" not in episode_json(episode)
 
 
-def test_without_rules_there_are_only_actions_and_events() -> None:
-    episode = run(objects=2)
-    assert lines(episode)[0] == "pick(parcel1)"
-    assert "(arrival parcel2)" in lines(episode)
-    decision = {"step": 0, "action": "pick(parcel1)", "rule": None, "binding": None, "sentence": None}
-    assert episode_json(episode, explain=True)["decisions"][0] == decision
-
-
 def test_where_a_policy_does_not_say_what_it_does_the_changes_are_printed() -> None:
     assert lines(run(task=TINY_ACTING)) == [
         "carrying(parcel1), no longer free(), no longer lying(parcel1)",
         "at(parcel1, spot1), free(), no longer carrying(parcel1), no longer empty(spot1)",
     ]
-
-
-def test_a_rule_without_variables_has_no_binding() -> None:
-    (rule,) = parse_rules("1: gripper-free() -> wait()")
-    entry = Entry(0, NO_FACTS, NO_FACTS, Action("wait"), match=Match(rule, {}))
-    assert lines_of(entry) == [f"wait()\nrule {rule}\nBecause the gripper is free, do wait()."]
-
-
-def test_a_caption_is_what_is_being_done_and_why_in_short_lines() -> None:
-    episode = run(by_rules)
-    assert caption(Episode(0)) == caption(episode) == ""  # before the first step, and at the end
-    first = episode.entries[0]
-    action, *sentence = caption(Episode(0, entries=[first])).splitlines()
-    assert (action, " ".join(sentence)) == ("pick(parcel1)", first.sentence)
-    assert len(sentence) > 1
-    assert caption(Episode(0, entries=[replace(first, match=None)])) == "pick(parcel1)"
-
-
-def letting_go() -> Callable[[Scene, Action], Control]:
-    """An expert that drops every parcel once, and looks at what it has done for a while."""
-    calls: list[Action] = []
-
-    def clumsy(scene: Scene, action: Action) -> Control:
-        calls.append(action)
-        drops = action.name == "put" and calls.count(action) == 7
-        looks = action.name == "pick" and calls[-1 - 6 :].count(action) < 6 < len(calls)
-        return np.zeros(3, np.float32) if drops or looks else control(scene, action)
-
-    return clumsy
-
-
-def test_unexpected_changes_are_printed(monkeypatch: pytest.MonkeyPatch) -> None:
-    episode = run(task=replace(TINY, expert=Expert(choose, letting_go())), objects=3)
-    assert {change.kind for change in episode.unexpected} == {"drop"}
-    printed = unexpected_lines(episode)
-    for change, line in zip(episode.unexpected, printed, strict=True):
-        doing = [str(entry.action) for entry in episode.decisions() if entry.step < change.timestep][-1]
-        assert line == f"unexpected at step {change.timestep}: a {change.kind} during {doing}"
-    monkeypatch.setattr("bilevel.policies.narration.MAX_UNEXPECTED", len(printed) - 1)
-    assert unexpected_lines(episode)[-1] == "1 more unexpected changes"
-    assert unexpected_lines(run()) == []
 
 
 def test_a_failure_is_told_with_its_reason_and_what_it_did_last() -> None:

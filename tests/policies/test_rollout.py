@@ -10,14 +10,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given as for_all
+from hypothesis import strategies as st
 
+from bilevel.json_files import Damaged, decode
 from bilevel.policies.changes import ChangeCounts
 from bilevel.policies.episode import NO_ACTION, SETTLED, STOPPED, Episode
 from bilevel.policies.policy import BilevelPolicy, HighLevelPolicy, LabellingPolicy, Policy, expert_policy
-from bilevel.policies.rollout import LONG, Transition, rollout
-from bilevel.symbolic.domain import Action, Atom, Facts
-from bilevel.tabletop import TASKS
-from bilevel.tasks.controls import Control
+from bilevel.policies.rollout import LONG, Perturb, Perturbation, Transition, rollout
+from bilevel.symbolic.domain import Action, Atom, BadInput, Facts
+from bilevel.tasks.controls import BoxControls, Control, DiscreteControls
 from bilevel.tasks.perception import read_perception
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.scene_env import STEP_LIMIT, SUCCESS, SceneEnv
@@ -106,21 +108,60 @@ def test_what_is_perturbed_is_executed_and_the_wanted_control_kept(env: SceneEnv
     assert perturbed.scene.agent.x == pytest.approx(-1)
 
 
-def test_events_come_with_the_scene_that_they_led_to() -> None:
-    steps: list[Transition] = []
-    run(objects=3, callback=steps.append)
-    arrivals = [number for number, step in enumerate(steps) if step.events]
-    for number, name in zip(arrivals, ("parcel2", "parcel3"), strict=True):
-        assert steps[number].events == (f"arrival {name}",)
-        assert name in steps[number].scene
-        assert name not in steps[number - 1].scene
-
-
 def test_the_same_seed_gives_the_same_episode_and_another_or_noise_another() -> None:
     assert run() == run()
     assert run().scene != run(seed=2).scene
     assert run(noise=0.7) == run(noise=0.7)
     assert run(noise=0.7).steps != run().steps
+
+
+# Control noise
+
+BOXES = st.lists(st.tuples(st.floats(-5, 0, width=32), st.floats(1, 5, width=32)), min_size=1, max_size=4)
+SPACES = st.one_of(
+    BOXES.map(lambda bounds: BoxControls([low for low, _ in bounds], [high for _, high in bounds], [len(bounds)])),
+    st.integers(2, 5).map(DiscreteControls),
+)
+
+
+@for_all(SPACES, st.floats(0, 5), st.floats(0, 1), st.integers(0, 2**63))
+def test_perturbed_controls_are_in_the_space_and_depend_on_the_seed_alone(
+    controls: BoxControls | DiscreteControls, amplitude: float, flips: float, seed: int
+) -> None:
+    wanted = controls.decode(np.zeros(controls.size, np.float32))
+    settings = Perturbation(amplitude=amplitude, rate=0.3, flips=flips)
+    first, second = (Perturb(settings, controls, [0], seed) for _ in range(2))
+    for _ in range(50):
+        given = first(wanted)
+        assert np.array_equal(given, second(wanted))
+        if isinstance(controls, BoxControls):
+            assert np.all((controls.low <= given) & (given <= controls.high))
+        else:
+            assert 0 <= given < controls.n
+
+
+def test_noise_comes_in_bursts_of_bounded_length_and_strength() -> None:
+    settings, control = Perturbation(amplitude=0.3, flips=0.0), np.array([0.5, -0.5, 0.1, 1.0], np.float32)
+    perturb = Perturb(settings, BoxControls([-1.0] * 4, [1.0] * 4, [4]), [3], 0)
+    pushes = np.stack([perturb(control) for _ in range(4000)]) - control
+    pushed = pushes.any(axis=1)
+    edges = np.flatnonzero(np.diff(pushed.astype(int), prepend=0, append=0))
+    assert (edges[1::2] - edges[::2]).min() >= settings.shortest
+    assert 0.1 < pushed.mean() < 0.35
+    assert np.abs(pushes).max() <= 0.3 + 1e-6
+    assert not pushes[:, 3].any()  # the switch
+
+
+@pytest.mark.parametrize("amplitude", [-0.1, 1e7, float("nan"), float("inf")])
+def test_noise_has_an_amplitude_that_can_be_computed_with(amplitude: float) -> None:
+    with pytest.raises(BadInput, match="the noise is an amplitude of controls, 0 to 1e"):
+        Perturbation(amplitude=amplitude)
+
+
+@pytest.mark.parametrize("text", ['{"amplitude": 1e308}', '{"rate": 2}', '{"shortest": 9, "longest": 8}'])
+def test_what_a_file_says_of_noise_is_checked(text: str) -> None:
+    with pytest.raises(Damaged, match=r"^manifest\.json: "):
+        decode(text, Perturbation, "manifest.json")
 
 
 # Time
@@ -180,13 +221,6 @@ def test_rest_ends_an_episode_only_where_nothing_will_happen_any_more() -> None:
     assert rest(is_memoryless=False) == to_the_end
     assert rest(noise=0.7) == to_the_end
     assert rest(make_env=TINY.make_env) == to_the_end  # it does not say that it is calm
-
-
-@pytest.mark.parametrize("task", ["blocks", "gacha"])
-def test_worlds_on_the_table_say_whether_they_are_restless(task: str) -> None:
-    env = SceneEnv(TASKS[task], 1)
-    env.reset(1)
-    assert env.env.unwrapped.is_restless is False
 
 
 # Motion, which tells an unsteady network from labels that flicker

@@ -68,7 +68,6 @@ from bilevel.policies.folder import (
     POLICY,
     UNFINISHED,
     Card,
-    LearnedNetwork,
     LearnedPolicy,
     NetworkShape,
     count_parameters,
@@ -134,7 +133,7 @@ def learn(
     workers: int | None = 1,
     callback: Callback = silent,
     log: str | None = None,
-) -> LearnedNetwork:
+) -> LearnedPolicy:
     """Learn a policy and write its folder; where an earlier call was stopped, go on from there.
 
         demonstrations = collect(task, "build/cubes", objects=3, episodes=100)
@@ -449,7 +448,7 @@ def _without_irrelevant(data: LabelledData, domain: Domain) -> LabelledData:
 
 def _learn_bilevel(
     run: LearningRun, network: MakeNetwork | LearnedPolicy | None, problems: Sequence[Problem]
-) -> tuple[LearnedNetwork, list[Round]]:
+) -> tuple[LearnedPolicy, list[Round]]:
     config, learned, domain, still = run.config, run.learned, run.demonstrations.domain, _still_control(run)
     data = label_demonstrations(run.demonstrations, run.task, config, run.callback)
     encoding, controls = data.encoding, run.demonstrations.controls
@@ -529,7 +528,7 @@ def fit_estimation(demonstrations: Demonstrations) -> Estimation:
 # Rivals: a network that does all
 
 
-def _learn_end_to_end(run: LearningRun) -> tuple[LearnedNetwork, list[Round]]:
+def _learn_end_to_end(run: LearningRun) -> tuple[LearnedPolicy, list[Round]]:
     demonstrations, config, domain = run.demonstrations, run.config, run.demonstrations.domain
     encoding, controls = ENCODINGS[run.method](domain, demonstrations.spec), demonstrations.controls
     parts = []
@@ -546,7 +545,7 @@ def _learn_end_to_end(run: LearningRun) -> tuple[LearnedNetwork, list[Round]]:
     rounds = run.train(GraphSamples.concatenate(parts), make_network, make_agent, partial(encode_graphs, encoding))
     shape = NetworkShape(KIND, hidden, config.rounds)
     card = _card(run, rounds[-1], run.method, encoding.symbols, shape, {})
-    return LearnedNetwork(card, domain, rounds[-1].network.weights), rounds
+    return LearnedPolicy(card, domain, rounds[-1].network.weights), rounds
 
 
 def _end_to_end_policy(make_network: Callable[[], EndToEndNetwork], weights: Weights, env: SceneEnv) -> EndToEndPolicy:

@@ -41,7 +41,7 @@ from bilevel.policies.folder import (
     DOMAIN,
     POLICY,
     WEIGHTS,
-    LearnedNetwork,
+    LearnedPolicy,
     check_encoding,
     read_card,
     read_domain_and_weights,
@@ -424,19 +424,19 @@ def network_with(make_network: Callable[[], EndToEndNetwork], weights: Weights) 
     return network
 
 
-def _network_of(learned: LearnedNetwork) -> EndToEndNetwork:
+def _network_of(learned: LearnedPolicy) -> EndToEndNetwork:
     card = learned.card
     encoding = ENCODINGS[card.method](learned.domain, learned.spec)
     shape = card.network
     return network_with(partial(EndToEndNetwork, encoding, card.controls, shape.hidden, shape.rounds), learned.weights)
 
 
-def read_end_to_end(folder: Path) -> LearnedNetwork:
+def read_end_to_end(folder: Path) -> LearnedPolicy:
     """Return what is in the folder of a policy of one of the `ENCODINGS`; `BadInput` where it does not fit together."""
     card = read_card(folder)
     if card.method not in ENCODINGS:
         raise BadInput(f"{folder / POLICY}: a policy of the method {card.method!r}, not of {' or '.join(ENCODINGS)}")
-    learned = LearnedNetwork(card, *read_domain_and_weights(folder))
+    learned = LearnedPolicy(card, *read_domain_and_weights(folder))
     check_encoding(ENCODINGS[card.method](learned.domain, learned.spec).symbols, card.encoding, folder / DOMAIN)
     try:
         _network_of(learned)
@@ -445,7 +445,7 @@ def read_end_to_end(folder: Path) -> LearnedNetwork:
     return learned
 
 
-def bind_end_to_end(learned: LearnedNetwork, labels: Labels, switches: Sequence[int] = ()) -> EndToEndPolicy:
+def bind_end_to_end(learned: LearnedPolicy, labels: Labels, switches: Sequence[int] = ()) -> EndToEndPolicy:
     """Return the policy of a folder with somebody's labels."""
     return EndToEndPolicy(_network_of(learned), labels)
 

@@ -17,7 +17,6 @@ from bilevel.planning.planners import PLANNERS, Failure, PlannedPolicy, find_pla
 from bilevel.policies.episode import Episode, Seconds
 from bilevel.policies.folder import (
     BISON,
-    LearnedNetwork,
     LearnedPolicy,
     find_folder,
     pretrained_policy,
@@ -246,7 +245,7 @@ def _end_to_end(method: Method, options: Options) -> RunnablePolicy:
 
 
 def _learned(
-    method: Method, learned: LearnedNetwork, options: Options, bind: Bind, settings: Mapping[str, Any]
+    method: Method, learned: LearnedPolicy, options: Options, bind: Bind, settings: Mapping[str, Any]
 ) -> RunnablePolicy:
     """Return what was learned, to be run by a method."""
     return RunnablePolicy(
@@ -262,7 +261,7 @@ def _learned(
     )
 
 
-def _make_learned(learned: LearnedNetwork, bind: Bind, env: SceneEnv) -> Policy:
+def _make_learned(learned: LearnedPolicy, bind: Bind, env: SceneEnv) -> Policy:
     learned.check_controls(env.controls)
     return bind(env.labels, env.task.switches)
 
@@ -397,7 +396,7 @@ def load_policy(
     return found.bind(task.labels, task.switches)
 
 
-def read_learned(folder: Path) -> LearnedNetwork:
+def read_learned(folder: Path) -> LearnedPolicy:
     """Return all that is in a policy folder of any method; `BadInput` names the file that is missing or damaged."""
     if read_card(folder).method == BISON:
         return read_policy(folder)

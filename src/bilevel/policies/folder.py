@@ -125,17 +125,23 @@ def count_parameters(weights: Weights) -> int:
 
 
 @dataclass(frozen=True, repr=False)
-class LearnedNetwork:
-    """All that is in a policy folder of any method; not yet bound to labels."""
+class LearnedPolicy:
+    """All that is in the folder of a policy of any method, not yet bound to labels; only bilevel ones have rules."""
 
     card: Card
     domain: Domain
     weights: Weights
-    rules: tuple[Rule, ...] = field(default=(), kw_only=True)  # none but in bilevel policies
+    rules: tuple[Rule, ...] = ()
     domain_text: str = field(default="", kw_only=True, compare=False)  # to write, where it says more than the domain
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.card.task}: {self.card.method}, {self.parameters:,} parameters)"
+        what = f"{len(self.rules)} rules" if self.is_bilevel else self.card.method
+        return f"LearnedPolicy({self.card.task}: {what}, {self.parameters:,} parameters)"
+
+    @property
+    def is_bilevel(self) -> bool:
+        """Whether rules decide what its network does."""
+        return self.card.method == BISON
 
     @property
     def spec(self) -> Spec:
@@ -149,23 +155,29 @@ class LearnedNetwork:
 
     def texts(self) -> dict[str, str]:
         """Return the files that a person can read, by their names, without policy.json."""
-        return {DOMAIN: write_domain(self.domain)}
+        texts = {DOMAIN: write_domain(self.domain)}
+        if not self.is_bilevel:
+            return texts
+        shown, statement = (self.card.summary.get(key) for key in ("rules_shown", "completion"))
+        about = [domain_line(self.domain.name), f"learned from demonstrations of {self.card.task}"]
+        if statement:
+            completed = f"these show the first {shown}; the others complete them"
+            about.append(f"{completed if shown != len(self.rules) else 'nothing had to be added'}:")
+            about += str(statement).splitlines()
+        return {RULES: format_rules(consistent_names(self.rules), about), **texts}
 
     @property
     def digest(self) -> str:
         """Equal for policies that decide and move alike."""
-        found = hashlib.sha256()
         parts = [*(text.encode() for text in self.texts().values()), weights_data(self.weights)]
         if self.card.estimation:
             parts.append(self.card.estimation.digest.encode())
-        for part in parts:
-            found.update(hashlib.sha256(part).digest())
-        return found.hexdigest()
+        return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()
 
     def check_task(self, task: Task) -> None:
         """`BadInput` where the domain does not know all that the task's labels say."""
-        known, wanted = _vocabulary(self.domain), _vocabulary(task.domain)
-        for lacking in (each for each in wanted if each not in known):
+        known = _vocabulary(self.domain)
+        for lacking in (each for each in _vocabulary(task.domain) if each not in known):
             raise BadInput(f"the policy was learned on {self.card.task!r}: its domain lacks {lacking} of '{task.name}'")
 
     def check_controls(self, controls: Controls) -> None:
@@ -182,36 +194,6 @@ class LearnedNetwork:
         contents[DOMAIN] = self.domain_text or contents[DOMAIN]
         for name, content in {**contents, POLICY: encode(self.card)}.items():
             write_atomically(folder / name, content)
-
-
-def _vocabulary(domain: Domain) -> list[str]:
-    """Return the types of which a predicate can hold, and the predicates."""
-    predicates = domain.predicates
-    said_of = {parameter.type for predicate in predicates.values() for parameter in predicate.parameters}
-    types = [name for name in domain.types if any(domain.is_subtype(name, kind) for kind in said_of)]
-    return [
-        *(f"the type '{name}'" for name in types),
-        *(f"the predicate '{name}' with {len(each.parameters)} arguments" for name, each in predicates.items()),
-    ]
-
-
-@dataclass(frozen=True, repr=False)
-class LearnedPolicy(LearnedNetwork):
-    """All that is in the folder of a bilevel policy."""
-
-    rules: tuple[Rule, ...]
-
-    def __repr__(self) -> str:
-        return f"LearnedPolicy({self.card.task}: {len(self.rules)} rules, {self.parameters:,} parameters)"
-
-    def texts(self) -> dict[str, str]:
-        shown, statement = (self.card.summary.get(key) for key in ("rules_shown", "completion"))
-        about = [domain_line(self.domain.name), f"learned from demonstrations of {self.card.task}"]
-        if statement:
-            completed = f"these show the first {shown}; the others complete them"
-            about.append(f"{completed if shown != len(self.rules) else 'nothing had to be added'}:")
-            about += str(statement).splitlines()
-        return {RULES: format_rules(consistent_names(self.rules), about), **super().texts()}
 
     def bind(
         self,
@@ -243,6 +225,17 @@ class LearnedPolicy(LearnedNetwork):
         from bilevel.lowlevel.network import TorchNetwork  # only such policies need torch
 
         return TorchNetwork(network(encoding, self.card.controls), self.weights)
+
+
+def _vocabulary(domain: Domain) -> list[str]:
+    """Return the types of which a predicate can hold, and the predicates."""
+    predicates = domain.predicates
+    said_of = {parameter.type for predicate in predicates.values() for parameter in predicate.parameters}
+    types = [name for name in domain.types if any(domain.is_subtype(name, kind) for kind in said_of)]
+    return [
+        *(f"the type '{name}'" for name in types),
+        *(f"the predicate '{name}' with {len(each.parameters)} arguments" for name, each in predicates.items()),
+    ]
 
 
 # Reading
