@@ -13,7 +13,7 @@ from bilevel.cli.output import answer, count, progress_line
 from bilevel.symbolic.domain import BadInput
 
 if TYPE_CHECKING:
-    from bilevel.demonstrations.checking import Kind, Report
+    from bilevel.demonstrations.checking import Kind
     from bilevel.demonstrations.demonstration import Demonstration
     from bilevel.learning.diagnosis import Diagnosis
 
@@ -47,21 +47,18 @@ def collect(task: str, output: Path, env_args: dict[str, Any], as_json: bool, **
     with progress_line(resumes=True) as callback:
         data = collect(find_task(task), output, callback=callback, **options, **env_args)
     seconds, found = time.perf_counter() - began, data.collected
-    assert data.manifest is not None
     assert found is not None
-    steps = sum(entry.steps for entry in data.manifest.files)
-    megabytes = sum((output / entry.file).stat().st_size for entry in data.manifest.files) / 1e6
-    values = {"output": str(output), "episodes": len(data), "steps": steps, "megabytes": round(megabytes, 2)}
-    values |= {"already_there": found.already_there, "broken": list(found.broken), "seconds": round(seconds, 2)}
+    failed = found.failures.total()
+    values = {"output": str(output), "episodes": len(data), "steps": data.steps, "already_there": found.already_there}
+    values |= {"broken": found.broken, "failed_attempts": found.failures, "seconds": round(seconds, 2)}
     there = f", {found.already_there} of them already there" if found.already_there else ""
-    reasons = ", ".join(f"{reason} {number}" for reason, number in found.failures.most_common())
-    failed = f"; {count(found.failed_attempts, 'failed attempt')} not kept" if found.failed_attempts else ""
+    reasons = ", ".join(f"{number} by {reason}" for reason, number in found.failures.most_common())
     answer(
-        {**values, "failed_attempts": found.failed_attempts},
+        values,
         as_json,
         *(f"{problem}; collected again" for problem in found.broken),
-        f"{count(data, 'episode')}{there}, {steps} steps, {megabytes:.1f} MB{failed}",
-        f"why attempts failed: {reasons}" if reasons else "",
+        f"{count(data, 'episode')}{there}, {data.steps} steps",
+        f"{count(failed, 'failed attempt')} not kept: {reasons}" if failed else "",
         f"written to {output} in {seconds:.1f} s",
     )
 
@@ -116,20 +113,16 @@ def show(folder: Path, episode: int | None, as_json: bool) -> None:
 
     data = Demonstrations.read(folder)
     if episode is not None:
-        if episode >= len(data):
-            raise BadInput(f"there is no episode {episode}: they are counted from 0 to {len(data) - 1}")
-        story = _story(data[episode])
-        lines = (f"{timestep:6}  {what}" for timestep, what in story)
-        answer({"episode": episode, "story": story}, as_json, *lines)
+        story = _story(data.episode(episode))
+        answer({"episode": episode, "story": story}, as_json, *(f"{timestep:6}  {what}" for timestep, what in story))
         return
     assert data.manifest is not None
-    made_with, steps = data.manifest.versions, sum(entry.steps for entry in data.manifest.files)
-    output = data.manifest.command_for(folder)
+    made_with, command_line = data.manifest.versions, data.manifest.command_for(folder)
     answer(
-        {"command": output, "episodes": len(data), "steps": steps, "versions": made_with},
+        {"command": command_line, "episodes": len(data), "steps": data.steps, "versions": made_with},
         as_json,
-        output,
-        f"{count(data, 'episode')}, {steps} steps",
+        command_line,
+        f"{count(data, 'episode')}, {data.steps} steps",
         "objects of the first: " + ", ".join(f"{name} ({kind})" for name, kind in data[0].objects.items()),
         "made with " + ", ".join(f"{name} {version}" for name, version in made_with.items()),
     )
@@ -141,8 +134,7 @@ def _story(demonstration: Demonstration) -> list[tuple[int, str]]:
     story += [(timestep, f"event: {event}") for timestep, event in demonstration.events]
     for action, steps in groupby(range(demonstration.steps), key=lambda step: demonstration.actions[step]):
         story += [(next(steps), str(action))] if action else []
-    story.append((demonstration.steps, demonstration.outcome))
-    return sorted(story, key=lambda entry: entry[0])
+    return sorted([*story, (demonstration.steps, demonstration.outcome)], key=lambda entry: entry[0])
 
 
 @command("demonstrations export")
@@ -177,8 +169,7 @@ def export(
             target = export_to_minari(data, minari, found_task, callback)
             reader = f"minari.load_dataset({minari!r})"
         else:
-            assert lerobot is not None
-            target = export_to_lerobot(data, lerobot, rate, callback)
+            target = export_to_lerobot(data, lerobot or Path(), rate, callback)
             reader = f"LeRobotDataset({'bilevel/' + data.task!r}, root={str(target)!r})"
     values = {"minari": minari, "output": str(target), "episodes": len(data)}
     answer(values, as_json, f"{count(data, 'episode')} written to {target}", f"read them with: {reader}")
@@ -220,19 +211,16 @@ def import_(source: str, output: Path, task: str | None, as_json: bool, **option
         data = import_demonstrations(source, found_task, output, callback=callback, **options)
     report = data.report
     assert report is not None
-    assert data.manifest is not None
-    steps = sum(entry.steps for entry in data.manifest.files)
     demonstrators = {name: number for name, number in sorted(report.demonstrators.items()) if name}
-    values = {"output": str(output), "read": report.read, "kept": len(data), "steps": steps}
-    values |= {"dropped": dict(report.dropped), "rate": report.rate, "controls": dict(report.controls)}
+    values = {"output": str(output), "read": report.read, "kept": len(data), "steps": data.steps}
+    values |= {"dropped": report.dropped, "rate": report.rate, "controls": report.controls, "notes": report.notes}
     rate = f" at {report.rate:g} Hz" if report.rate else ""
-    controls = ", ".join(f"{what} ({number})" for what, number in report.controls.most_common())
     answer(
-        {**values, "demonstrators": demonstrators, "notes": report.notes},
+        {**values, "demonstrators": demonstrators},
         as_json,
-        f"{count(report.read, 'episode')} read, {count(data, 'demonstration')} kept, {steps} steps{rate}",
+        f"{count(report.read, 'episode')} read, {count(data, 'demonstration')} kept, {data.steps} steps{rate}",
         *(f"dropped: {number} {reason}" for reason, number in report.dropped.most_common()),
-        f"controls: {controls}",
+        f"controls: {', '.join(f'{what} ({number})' for what, number in report.controls.most_common())}",
         f"demonstrators: {_numbers(demonstrators)}" if demonstrators else "",
         *report.notes,
         f"written to {output}",
@@ -258,16 +246,15 @@ def check_data(folder: Path, task: str | None, as_json: bool) -> int:
     from bilevel.tasks.registry import find_task
 
     with progress_line() as callback:
-        report, found = diagnose(folder, find_task(task) if task else None, callback)
-    values: dict[str, Any] = {"problems": report.problems, "task": report.task}
-    verdict = count(report.problems, "problem") if report.problems else "all files are whole"
-    lines = [*report.problems, verdict]
-    if found is not None:
+        problems, found = diagnose(folder, find_task(task) if task else None, callback)
+    values: dict[str, Any] = {"problems": problems, "task": found.task}
+    verdict = count(problems, "problem") if problems else "all files are whole"
+    lines = [*problems, verdict]
+    if found.contents.episodes:
         values |= _values(found)
-        verdicts = f"rules: {found.for_rules}", f"network: {found.for_network}"
-        lines = [*report.problems, *_lines(report, found), verdict, *verdicts]
+        lines = [*problems, *_lines(found), verdict, f"rules: {found.for_rules}", f"network: {found.for_network}"]
     answer(values, as_json, *lines)
-    return 1 if report.problems else 0
+    return 1 if problems else 0
 
 
 def _values(found: Diagnosis) -> dict[str, Any]:
@@ -275,10 +262,12 @@ def _values(found: Diagnosis) -> dict[str, Any]:
     import msgspec
 
     contents = found.contents
-    names = ("episodes", "steps", "actions", "events", "exogenous", "groups", "objects", "unreached", "reached_at_once")
+    names = ("episodes", "steps", "actions", "events", "exogenous", "objects", "unreached", "reached_at_once")
+    groups = [{"demonstrator": who, "outcome": how, "episodes": n} for (who, how), n in contents.groups.items()]
     verdicts = {"rules": found.for_rules, "network": found.for_network}
     values = {
         **{name: getattr(contents, name) for name in names},
+        "groups": groups,
         "goals": {name: {"wanted": n, "reached": contents.reached[name]} for name, n in contents.goals.items()},
         "unexplained_changes": contents.unexplained,
         "ambiguous_changes": contents.ambiguous,
@@ -289,40 +278,31 @@ def _values(found: Diagnosis) -> dict[str, Any]:
     return {name: msgspec.to_builtins(value, str_keys=True) for name, value in values.items()}
 
 
-def _lines(report: Report, diagnosis: Diagnosis) -> Iterator[str]:
+def _lines(diagnosis: Diagnosis) -> Iterator[str]:
     """Yield what is in the data set, from what everybody wants to know to what is odd."""
-    found = diagnosis.contents
+    found, controls = diagnosis.contents, diagnosis.controls
     rate = f", {diagnosis.rate:g} Hz" if diagnosis.rate else ""
-    yield f"{report.task}: {count(found.episodes, 'episode')}, {found.steps} steps{rate}, {report.megabytes:.1f} MB"
-    if [(group.demonstrator, group.outcome) for group in found.groups] != [("", "success")]:
-        for group in found.groups:
-            who = f"{group.demonstrator or 'unknown'}, {group.outcome}"
-            yield f"shown by {who}: {count(group.episodes, 'episode')}, {group.steps} steps"
-    spans = (
-        f"{name} {low}" if low == high else f"{name} {low} to {high}" for name, (low, high) in found.objects.items()
-    )
-    yield f"objects: {', '.join(spans)}"
+    yield f"{diagnosis.task}: {count(found.episodes, 'episode')}, {found.steps} steps{rate}"
+    for (who, outcome), number in sorted(found.groups.items()):
+        yield f"{outcome}{f', shown by {who}' if who else ''}: {count(number, 'episode')}"
+    numbers = (f"{name} {' or '.join(map(str, sorted(counts)))}" for name, counts in found.objects.items())
+    yield f"objects: {', '.join(numbers)}"
     yield f"actions: {_numbers(found.actions)}"
     events = f" (events: {_numbers(found.events)})" if found.events else ""
     yield f"exogenous changes: {found.exogenous}{events}; changes with several explanations: {found.several}"
     yield from kind_lines([*found.unexplained, *found.ambiguous])
-    if found.flickers:
-        yield f"flickers, undone after a few steps: {sum(kind.count for kind in found.flickers)}"
-        yield from kind_lines(found.flickers)
+    if flickers := found.flickers:
+        yield f"flickers, undone after a few steps: {sum(kind.count for kind in flickers)}"
+        yield from kind_lines(flickers)
     goals = (f"{name} {found.reached[name]} of {number}" for name, number in sorted(found.goals.items()))
     yield f"goals that hold at the end: {', '.join(goals) or 'there are none'}"
-    if found.unreached:
-        first, successes = found.unreached[0], sum(each.outcome == "success" for each in found.unreached)
-        without = f"  {count(found.unreached, 'episode')} without, first episode {first.episode}"
-        yield f"{without}: {', '.join(first.facts)} does not hold"
-        if successes:
-            yield f"  {successes} of these are said to be successes: is what was seen last on record?"
-    if found.reached_at_once:
-        episodes = count(found.reached_at_once, "episode")
-        yield f"  {episodes} in which nothing was to be done, first episode {found.reached_at_once[0]}"
-    for index, value in diagnosis.controls.constant.items():
-        yield f"controls: number {index} is always {value:g}"
-    for index, share in diagnosis.controls.out_of_bounds.items():
+    for number, facts in list(found.unreached.items())[:1]:
+        without = f"{count(found.unreached, 'episode')} without, first episode {number}"
+        yield f"  {without}: {', '.join(facts)} does not hold; is what was seen last on record?"
+    for number in found.reached_at_once[:1]:
+        yield f"  {count(found.reached_at_once, 'episode')} in which nothing was to be done, first episode {number}"
+    yield from (f"controls: number {index} is always {value:g}" for index, value in controls.constant.items())
+    for index, share in controls.out_of_bounds.items():
         yield f"controls: number {index} leaves its bounds in {max(share, 0.01):.0%} of the steps"
 
 

@@ -42,11 +42,10 @@ from bilevel.policies.policy import Policy, expert_policy
 from bilevel.policies.rollout import Perturb, Perturbation, Transition, rollout
 from bilevel.progress import Callback, Progress, silent
 from bilevel.seeds import training_seed
-from bilevel.symbolic.domain import Action, BadInput, Facts
+from bilevel.symbolic.domain import Action, BadInput
 from bilevel.symbolic.pddl import write_domain
 from bilevel.tasks.controls import Control
 from bilevel.tasks.perception import PERFECT, Perception, read_perception
-from bilevel.tasks.scene import Scene
 from bilevel.tasks.scene_env import SUCCESS, SceneEnv
 from bilevel.tasks.task import OBJECTS, Snapshot, Task, TaskError
 from bilevel.versions import differences, versions
@@ -107,7 +106,6 @@ def collect(
             report.failures.update(failures)
             callback(Progress("collecting", len(entries), episodes, {"failed attempts": report.failures.total()}))
         files = tuple(entries[index] for index in range(episodes))
-        report.failed_attempts = sum(entry.attempts - 1 for entry in files)
         write_manifest(folder, msgspec.structs.replace(wanted, versions=known.versions, files=files, complete=True))
     data = Demonstrations.read(folder)
     data.collected = report
@@ -159,17 +157,15 @@ def _begun(folder: Path, wanted: Manifest) -> Manifest:
         known = read_manifest(folder)
     except Damaged as error:
         raise BadInput(f"{error}; {ELSEWHERE}") from None
-    what = (
-        "holds imported demonstrations, to which none can be added" if known.source
-        else f"was begun with {known.settings.differences(wanted.settings)}" if known.settings != wanted.settings
-        else "was begun when the task had another spec" if known.spec != wanted.spec
-        else "was begun when the task had another action space" if known.controls != wanted.controls
-        else f"is a data set of {known.episodes} episodes, more than the {wanted.episodes} wanted"
-        if known.episodes > wanted.episodes
-        else ""
-    )  # fmt: skip
-    if what:
-        raise BadInput(f"{folder}: {what}; {ELSEWHERE}")
+    for reason, holds in {
+        "holds imported demonstrations, to which none can be added": known.source is not None,
+        f"was begun with {known.settings.differences(wanted.settings)}": known.settings != wanted.settings,
+        "was begun when the task had another spec": known.spec != wanted.spec,
+        "was begun when the task had another action space": known.controls != wanted.controls,
+        f"holds {known.episodes} episodes, more than the {wanted.episodes} wanted": known.episodes > wanted.episodes,
+    }.items():
+        if holds:
+            raise BadInput(f"{folder}: {reason}; {ELSEWHERE}")
     return known
 
 
@@ -251,32 +247,25 @@ class Recording:
         self._env, self._policy = env, policy
         self._transitions: list[Transition] = []
         self._actions: list[Action | None] = []
-        self._states: list[Facts] = []
-        self._goals: list[Facts] = []
         self._snapshots: list[Snapshot] = []
 
     def __call__(self, transition: Transition) -> None:
         if self._env.can_save and len(self._transitions) % KEYFRAME == 0:
             self._snapshots.append(self._env.save())
         self._transitions.append(transition)
-        self._label(transition.scene)
         self._actions.append(self._policy.action)
-
-    def _label(self, scene: Scene) -> None:
-        self._states.append(self._env.labels.state(scene))
-        self._goals.append(self._env.labels.goal(scene))
 
     def demonstration(self, episode: Episode, seed: int, attempt: int = 0) -> Demonstration:
         """Return the demonstration of the episode once it is over."""
-        self._label(episode.scene)
         if self._env.can_save:
             self._snapshots.append(self._env.save())
         scenes = [*(step.scene for step in self._transitions), episode.scene]
         events = [*(step.events for step in self._transitions), episode.events]
+        labels = self._env.labels
         return Demonstration.of(
             scenes,
-            self._states,
-            self._goals,
+            [labels.state(scene) for scene in scenes],
+            [labels.goal(scene) for scene in scenes],
             self._array([step.control for step in self._transitions]),
             executed=self._array([step.executed for step in self._transitions]),
             actions=tuple(self._actions),

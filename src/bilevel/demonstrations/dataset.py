@@ -40,12 +40,11 @@ OWN = "bilevel"  # the folder, in what is exported for others, with the data set
 
 @dataclass
 class CollectionReport:
-    """What a collection found in its folder, and which attempts of the expert failed."""
+    """What a collection found in its folder, and why attempts of the expert were not kept."""
 
     already_there: int = 0  # episodes
     broken: tuple[str, ...] = ()  # for each file that was broken, and was made again, where it is and why
-    failed_attempts: int = 0  # at all episodes of the data set
-    failures: Counter[str] = field(default_factory=Counter)  # those of this collection, by how they ended
+    failures: Counter[str] = field(default_factory=Counter)  # attempts that are not kept, by how they ended
 
 
 @dataclass
@@ -144,7 +143,7 @@ class Demonstrations(Sequence[Demonstration]):
     def copy_to(self, folder: Path) -> None:
         """Copy the data set to a new folder, if it is in one and all of it is meant."""
         if self.folder and self.manifest and len(self) == len(self.manifest.files):
-            folder.mkdir(exist_ok=True)
+            folder.mkdir()
             for name in (MANIFEST, DOMAIN, *(entry.file for entry in self.manifest.files)):
                 shutil.copyfile(self.folder / name, folder / name)
 
@@ -157,6 +156,18 @@ class Demonstrations(Sequence[Demonstration]):
     def env_arguments(self) -> dict[str, Any]:
         """The arguments of the environment besides the number of objects."""
         return {name: value for name, value in self.arguments.items() if name != OBJECTS}
+
+    @property
+    def steps(self) -> int:
+        """How many steps all of them have together."""
+        files = self.manifest.files[: len(self)] if self.manifest else self
+        return sum(each.steps for each in files)
+
+    def episode(self, number: int) -> Demonstration:
+        """Return the demonstration of this number; `BadInput` where there is none."""
+        if not 0 <= number < len(self):
+            raise BadInput(f"there is no episode {number}: they are counted from 0 to {len(self) - 1}")
+        return self[number]
 
     @property
     def command(self) -> str:
@@ -203,7 +214,7 @@ class CollectionSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True
             for each in (self, other)
         )
         names = [name for name in ours | theirs if name != "arguments" and ours.get(name) != theirs.get(name)]
-        return ", ".join(f"{name.replace('_', ' ')} {ours.get(name)} instead of {theirs.get(name)}" for name in names)
+        return ", ".join(f"{name} {ours.get(name)} instead of {theirs.get(name)}" for name in names)
 
     def words(self, episodes: int) -> list[str]:
         """Return the words of the command that collects so many episodes, but for its --output."""
@@ -240,13 +251,9 @@ class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
     read: int = 0  # episodes; those of them that were dropped follow, by the reason
     dropped: dict[str, int] = {}
 
-    def __post_init__(self) -> None:
-        self.words("")
-
     def words(self, task: str) -> list[str]:
         """Return the words of the command that imports them, but for its --output."""
-        options = [word for option in self.options for word in shlex.split(option)]
-        return ["bilevel", "import", self.place, "--format", self.format, "--task", task, *options]
+        return ["bilevel", "import", self.place, "--format", self.format, "--task", task, *self.options]
 
 
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, dict=True):

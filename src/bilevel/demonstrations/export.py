@@ -1,24 +1,8 @@
 """Data sets of demonstrations as those of Minari and of LeRobot (v3.0), for programs that read these.
 
-In both, an action is the control that was executed, and there are as many rows for objects as the most that a
-demonstration has. The folder `bilevel` in what is exported, at which neither of them looks, is the data set itself:
-nothing of it is lost.
-
-**Minari**: an observation is a scene, `agent`, `objects` with a row for each object, and `visible`; the episode's
-metadata says what is in the rows (`objects`, pairs of a name and a type as JSON). From its seed, an episode can be
-lived through again. What else is known is in `infos`, with a row for each observation; texts are UTF-8:
-
-- `expert_control`: what the expert wanted, to be imitated; differs from the action where it was perturbed
-- `high_level_action`: what the expert was doing, such as pick(block1), where it said so
-- `goal`: what is wanted by then, as facts with & between them
-- `events`: what happened that no action explains, such as teleport block1, with ; between them
-
-At the last observation nothing is done any more: its control is zero and its action is empty.
-
-**LeRobot**: a frame is what was seen and what was done then: `observation.state` is the agent,
-`observation.environment_state` has a row for each object, one after the other, and `observation.visible` says which of
-them were seen. `expert_control` is as above, and `subtask_index` what the expert was doing: LeRobot gives its text as
-`subtask`. The text of the task is the goal at the end.
+In both, an action is the control that was executed, what the expert wanted and was doing is beside it, and there are as
+many rows for objects as the most that a demonstration has. The folder `bilevel` in what is exported, at which neither
+of them looks, is the data set itself: nothing of it is lost.
 """
 
 from __future__ import annotations
@@ -57,7 +41,7 @@ from bilevel.tasks.scene_env import SUCCESS, SceneEnv
 from bilevel.tasks.task import Task
 
 
-def _rows(demonstrations: Iterable[Demonstration]) -> int:
+def _rows(demonstrations: Demonstrations) -> int:
     """Return the most objects that a demonstration has."""
     return max((len(demonstration.objects) for demonstration in demonstrations), default=0)
 
@@ -89,37 +73,34 @@ def export_to_minari(
     except (ValueError, TypeError):  # the latter where there is no version
         raise BadInput(f"'{identifier}' is no name of a Minari data set; an example of one: mine/cubes-v0") from None
     target = Path(get_dataset_path(identifier)).absolute()
-    if target.exists():
-        remedy = f"choose another name or version, or remove it with: minari delete {identifier}"
-        raise BadInput(f"{target}: there is a Minari data set '{identifier}' already; {remedy}")
-    spec, rows = demonstrations.spec, _rows(demonstrations)
-    objects = [json.dumps(list(demonstration.objects.items())) for demonstration in demonstrations]
+    spec, manifest, rows = demonstrations.spec, demonstrations.manifest, _rows(demonstrations)
+    observation = {
+        "agent": spaces.Box(-np.inf, np.inf, (len(spec.agent),), np.float32),
+        "objects": spaces.Box(-np.inf, np.inf, (rows, len(spec.columns)), np.float32),
+        "visible": spaces.MultiBinary(rows),
+    }
+    columns = {"agent": list(spec.agent), "objects": list(spec.columns)}
+    how = msgspec.to_builtins({"settings": manifest.settings, "versions": manifest.versions}) if manifest else {}
     with new_folder(target) as folder:
         storage = MinariStorage.new(
             folder / "data",
-            observation_space=spaces.Dict(
-                agent=spaces.Box(-np.inf, np.inf, (len(spec.agent),), np.float32),
-                objects=spaces.Box(-np.inf, np.inf, (rows, len(spec.columns)), np.float32),
-                visible=spaces.MultiBinary(rows),
-            ),
+            observation_space=spaces.Dict(observation),
             action_space=_action_space(demonstrations.controls),
-            env_spec=_environment(task, demonstrations),
+            env_spec=_environment(task, demonstrations) if task else None,
             data_format="hdf5",
         )
-        manifest = demonstrations.manifest
-        how = msgspec.to_builtins({"settings": manifest.settings, "versions": manifest.versions}) if manifest else {}
-        description = f"Episodes of an expert at the task {demonstrations.task} ({demonstrations.command})."
         storage.update_metadata(
             {
                 "dataset_id": identifier,
                 "minari_version": minari.__version__,
                 "algorithm_name": "expert",
-                "description": description,
-                "bilevel": {"features": {"agent": list(spec.agent), "objects": list(spec.columns)}, **how},
+                "description": f"An expert at the task {demonstrations.task} ({demonstrations.command}).",
+                "bilevel": {"features": columns, **how},
             }
         )
         storage.update_episodes(_minari_episodes(demonstrations, rows, callback))
-        storage.update_episode_metadata([{"objects": each} for each in objects])
+        names = (json.dumps(list(demonstration.objects.items())) for demonstration in demonstrations)
+        storage.update_episode_metadata([{"objects": each} for each in names])
         demonstrations.copy_to(folder / OWN)
         namespace = identifier.rpartition("/")[0]
         if namespace and namespace not in list_local_namespaces():
@@ -134,10 +115,8 @@ def _action_space(controls: Controls) -> spaces.Space[Any]:
     return spaces.Box(low, high, dtype=low.dtype.type)
 
 
-def _environment(task: Task | None, demonstrations: Demonstrations) -> EnvSpec | None:
+def _environment(task: Task, demonstrations: Demonstrations) -> EnvSpec | None:
     """Return what Gymnasium needs to make the environment again, if it can, wherever the data set is taken."""
-    if task is None:
-        return None
     spec: EnvSpec | None = SceneEnv(task, **demonstrations.arguments).env.spec
     if spec is None and task.source and ".py:" not in task.source:
         arguments = {"task": task.source, **demonstrations.arguments}
@@ -152,7 +131,10 @@ def _minari_episodes(demonstrations: Demonstrations, rows: int, callback: Callba
 
 
 def minari_episode(demonstration: Demonstration, rows: int) -> EpisodeBuffer:
-    """Return a demonstration as Minari wants it, with so many rows for objects."""
+    """Return a demonstration as Minari wants it, with so many rows for objects; texts are UTF-8.
+
+    At the last observation nothing is done any more: its control is zero and its action is empty.
+    """
     last = np.arange(demonstration.steps) == demonstration.steps - 1
     success = demonstration.outcome == SUCCESS
     events: list[list[str]] = [[] for _ in range(demonstration.steps + 1)]
@@ -188,6 +170,8 @@ def _as_bytes(texts: Iterable[str]) -> NDArray[np.bytes_]:
 USUAL_RATE = 10.0  # Hz
 STATE, EXPERT_CONTROL, SUBTASK = "observation.state", "expert_control", "subtask_index"
 FILE = "chunk-{chunk_index:03d}/file-{file_index:03d}.parquet"
+FIRST = FILE.format(chunk_index=0, file_index=0)
+IN_FIRST_FILE = {f"{table}/{part}_index": 0 for table in ("data", "meta/episodes") for part in ("chunk", "file")}
 QUANTILES = {"q01": 0.01, "q10": 0.1, "q50": 0.5, "q90": 0.9, "q99": 0.99}
 
 Columns = dict[str, NDArray[Any]]  # (frames, ...) each
@@ -208,29 +192,26 @@ def export_to_lerobot(
     if not 0 < rate < np.inf:
         raise BadInput(f"the rate is how many timesteps there are in a second, not {rate}")
     rows = _rows(demonstrations)
-    has_controls = all(demonstration.has_controls for demonstration in demonstrations)
     tasks: dict[str, int] = {}
     subtasks = {"": 0}  # where the expert does not say what it is doing
     parts: list[Columns] = []
     for number, demonstration in enumerate(demonstrations):
         if demonstration.steps == 0:
             raise BadInput(f"episode {number} has no steps, which LeRobot does not know")
-        columns = _frames(number, demonstration, rows, rate, tasks, subtasks)
-        parts.append({name: columns[name] for name in columns if has_controls or name not in (ACTION, EXPERT_CONTROL)})
+        parts.append(_frames(number, demonstration, rows, rate, tasks, subtasks))
         callback(Progress("exporting", number + 1, len(demonstrations)))
-    frames = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    names = [name for name in parts[0] if all(name in part for part in parts)]  # of controls only if all have some
+    frames = {name: np.concatenate([part[name] for part in parts]) for name in names}
     frames[INDEX] = np.arange(len(frames[INDEX]))
     with new_folder(Path(output)) as folder:
-        first = FILE.format(chunk_index=0, file_index=0)
-        _write_table(folder / "data" / first, pa.table({name: _column(array) for name, array in frames.items()}))
-        _write_table(folder / "meta/episodes" / first, pa.Table.from_pylist(_index(parts, list(tasks))))
+        _write_table(folder / "data" / FIRST, pa.table({name: _column(array) for name, array in frames.items()}))
+        _write_table(folder / "meta/episodes" / FIRST, pa.Table.from_pylist(_index(parts, list(tasks))))
         _write_table(folder / f"{TASKS}.parquet", _texts_table(tasks, TASK))
         _write_table(folder / "meta/subtasks.parquet", _texts_table(subtasks, SUBTASK))
         statistics = {name: _statistics(array) for name, array in frames.items()}
         write_atomically(folder / "meta/stats.json", encode(statistics))
-        write_atomically(
-            folder / INFO, encode(_info(frames, len(parts), len(tasks), rate, list(demonstrations.spec.agent)))
-        )
+        info = _info(frames, len(parts), len(tasks), rate, list(demonstrations.spec.agent))
+        write_atomically(folder / INFO, encode(info))
         demonstrations.copy_to(folder / OWN)
     return Path(output)
 
@@ -244,12 +225,12 @@ def _frames(
     last = frame == steps - 1
     success = last & (demonstration.outcome == SUCCESS)
     texts = [str(action or "") for action in demonstration.actions]
+    controls = {ACTION: demonstration.executed, EXPERT_CONTROL: demonstration.controls}
     columns: Columns = {
         STATE: demonstration.agent[:-1],
         "observation.environment_state": _padded(demonstration.features[:-1], rows),
         "observation.visible": _padded(demonstration.visible[:-1], rows).astype(np.float32),
-        ACTION: demonstration.executed,
-        EXPERT_CONTROL: demonstration.controls,
+        **(controls if demonstration.has_controls else {}),
         SUBTASK: np.array([subtasks.setdefault(text, len(subtasks)) for text in texts], np.int64),
         "next.reward": success.astype(np.float32),
         "next.done": last,
@@ -292,21 +273,13 @@ def _info(frames: Columns, episodes: int, tasks: int, rate: float, agent: list[s
 
 def _index(parts: list[Columns], tasks: list[str]) -> list[dict[str, Any]]:
     """Return what the index says of each episode: where it is, and how long."""
-    ends = np.cumsum([len(part[FRAME]) for part in parts]).tolist()
-    return [
-        {
-            EPISODE: number,
-            "tasks": [tasks[part[TASK][0]]],
-            "length": len(part[FRAME]),
-            "data/chunk_index": 0,
-            "data/file_index": 0,
-            "dataset_from_index": end - len(part[FRAME]),
-            "dataset_to_index": end,
-            "meta/episodes/chunk_index": 0,
-            "meta/episodes/file_index": 0,
-        }
-        for number, (part, end) in enumerate(zip(parts, ends, strict=True))
-    ]
+    rows, start = [], 0
+    for number, part in enumerate(parts):
+        end = start + len(part[FRAME])
+        place = {"length": end - start, "dataset_from_index": start, "dataset_to_index": end}
+        rows.append({EPISODE: number, "tasks": [tasks[part[TASK][0]]], **place, **IN_FIRST_FILE})
+        start = end
+    return rows
 
 
 def _statistics(array: NDArray[Any]) -> dict[str, list[float]]:

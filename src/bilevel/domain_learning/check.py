@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from bilevel.demonstrations.checking import Kind, Kinds
+from bilevel.demonstrations.checking import Kind, Noted, kinds_of
 from bilevel.domain_learning.changes import Episode, Seen
 from bilevel.domain_learning.conditions import never_mattered
 from bilevel.rules.matching import Binding, join
@@ -330,8 +330,11 @@ class _Check:
         self._everything = replace(domain, schemas=_everything(domain))
         self._report = DomainReport(domain.name, actions=dict.fromkeys(domain.schemas, 0), events={})
         self._report.events = dict.fromkeys(domain.events, 0)
-        self._explained, self._by_event, self._ambiguous = Kinds(), Kinds(), Kinds()
-        self._contradicted, self._flickers = Kinds(), Kinds()
+        self._explained: list[Noted] = []
+        self._by_event: list[Noted] = []
+        self._ambiguous: list[Noted] = []
+        self._contradicted: list[Noted] = []
+        self._flickers: list[Noted] = []
         self._undeclared: dict[str, Undeclared] = {}
         self._occurrences = {name: Occurrences(schema) for name, schema in self._everything.schemas.items()}
         self._possible: Counter[str] = Counter()  # actions that are one of several explanations
@@ -346,16 +349,16 @@ class _Check:
         for change in found.clear:
             report.actions[change.actions[0].name] += 1
             report.settled += states[change.step - 1] != change.before
-            self._explained.note(number, change, objects)
+            self._explained.append(Noted(number, change, objects))
             self._occurrences[change.actions[0].name].note(change)
         for change in found.unclear:
             if change.actions:
-                self._ambiguous.note(number, change, objects)
+                self._ambiguous.append(Noted(number, change, objects))
                 self._possible.update({action.name for action in change.actions})
             else:
                 self._without_action(number, change, objects)
         for change in found.flickers:
-            self._flickers.note(number, change, objects)
+            self._flickers.append(Noted(number, change, objects))
         for state, present in dict.fromkeys(zip(states, episode.present(), strict=True)):
             there = {name: kind for name, kind in objects.items() if name in present or name in self.domain.constants}
             self._states.setdefault((state, tuple(there)), Seen(state, there))
@@ -385,7 +388,8 @@ class _Check:
         happened = explain_change(self._happenings, change.before, change.after, objects)[:1]
         happened = happened or explain_by_events(self.domain, change.before, change.after, objects)
         if happened:
-            self._by_event.note(number, replace(change, actions=tuple(each.action for each, _ in happened)), objects)
+            together = replace(change, actions=tuple(each.action for each, _ in happened))
+            self._by_event.append(Noted(number, together, objects))
         for each, outcome in happened:
             name = each.action.name
             counts = self._report.events if name in self.domain.events else self._report.actions
@@ -393,7 +397,7 @@ class _Check:
             self._occurrences[name].note(replace(change, actions=(each.action,), outcome=outcome))
         if happened:
             return
-        self._contradicted.note(number, change, objects)
+        self._contradicted.append(Noted(number, change, objects))
         nearest = nearest_action(self._everything, change.before, change.after, objects)
         if nearest is not None:
             self._occurrences[nearest.action.action.name].note_failure(nearest, number, change, objects)
@@ -401,9 +405,9 @@ class _Check:
     def report(self) -> DomainReport:
         """Return what was found in all of them."""
         report = self._report
-        report.explained, report.by_event = self._explained.by_count(), self._by_event.by_count()
-        report.ambiguous, report.flickers = self._ambiguous.by_count(), self._flickers.by_count()
-        report.contradicted = self._contradicted.with_nearest(self._everything)
+        report.explained, report.by_event = kinds_of(self._explained), kinds_of(self._by_event)
+        report.ambiguous, report.flickers = kinds_of(self._ambiguous), kinds_of(self._flickers)
+        report.contradicted = kinds_of(self._contradicted, self._everything)
         report.undeclared = list(self._undeclared.values())
         findings = [finding for each in self._occurrences.values() for finding in each.findings(self._possible)]
         states = [with_absent(seen, self.domain) for seen in self._states.values()]

@@ -16,15 +16,16 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from bilevel.demonstrations.checking import Contents, Look, Report, check
-from bilevel.demonstrations.dataset import Manifest
-from bilevel.demonstrations.traces import LabelledEpisode, explain
+from bilevel.demonstrations.checking import Contents, readable_episodes
+from bilevel.demonstrations.dataset import DOMAIN, Manifest, read_manifest
+from bilevel.demonstrations.traces import LabelledEpisode, explain, labelled
 from bilevel.lowlevel.encoding import Samples, Unseen, encode_episode, encoding_of
 from bilevel.progress import Callback, silent
 from bilevel.rules.learning import learn_rules
 from bilevel.rules.rule_file import require_open_world
 from bilevel.rules.rule_policy import RulePolicy
 from bilevel.rules.traces import Trace
+from bilevel.symbolic.adl import read_adl_domain
 from bilevel.symbolic.domain import BadInput, Domain
 from bilevel.tasks.controls import BoxControls
 from bilevel.tasks.scene import Array
@@ -64,26 +65,27 @@ class ControlFindings(msgspec.Struct):
     told: float | None = None  # share of the controls' variance that the most similar steps tell
 
 
-def diagnose(folder: Path, task: Task | None = None, callback: Callback = silent) -> tuple[Report, Diagnosis | None]:
-    """Check the files of a data set, as `check` does, and return what can be learned from those that are whole."""
-    begun: list[Diagnosis] = []
+def diagnose(folder: Path, task: Task | None = None, callback: Callback = silent) -> tuple[list[str], Diagnosis]:
+    """Read every file of a data set; return what is wrong with some, a line each, and what can be learned of the rest.
 
-    def begin(manifest: Manifest, domain: Domain) -> Look:
-        begun.append(Diagnosis(manifest, domain))
-        return begun[0].look
-
-    report = check(folder, task, callback, begin)
-    if not begun or report.contents is None or not report.contents.episodes:
-        return report, None
-    begun[0].conclude(report.contents)
-    return report, begun[0]
+    Every timestep is labelled anew if the task is given. `BadInput` where there is no data set.
+    """
+    manifest = read_manifest(folder)
+    found = Diagnosis(manifest, task.domain if task else read_adl_domain(folder / DOMAIN))
+    problems: list[str] = []
+    for number, demonstration in readable_episodes(folder, manifest, problems, callback):
+        found.look(labelled(number, demonstration, found.domain, task))
+    if found.contents.episodes:
+        found.conclude()
+    return problems, found
 
 
 class Diagnosis:
     """What was found in a data set, episode by episode; there are verdicts once all were looked at."""
 
     def __init__(self, manifest: Manifest, domain: Domain) -> None:
-        self.domain = domain
+        self.domain, self.contents = domain, Contents(domain)
+        self.task = manifest.settings.task
         self.rate = manifest.source.rate if manifest.source else None
         self.controls = ControlFindings()
         self._space, self._encoding = manifest.controls, encoding_of(domain, manifest.spec)
@@ -95,6 +97,7 @@ class Diagnosis:
     def look(self, episode: LabelledEpisode) -> None:
         """Look at one episode, with the action of each step as learning takes it."""
         number, demonstration, states, goals, explained = episode
+        self.contents.add(episode)
         self._traces += ((number, trace) for trace in explained.traces)
         actions = explained.actions
         if explained.exogenous and any(demonstration.actions):  # before these, it is what the demonstrator said
@@ -116,9 +119,9 @@ class Diagnosis:
         except Unseen as error:
             self.controls.unseen = self.controls.unseen or f"episode {number}: {error}"
 
-    def conclude(self, contents: Contents) -> None:
+    def conclude(self) -> None:
         """Learn the rules and compare the controls, once all episodes were looked at."""
-        found, self.contents = self.controls, contents
+        found = self.controls
         if self._targets and isinstance(self._space, BoxControls):
             for index, column in enumerate(np.concatenate(self._targets).T):
                 low, high = self._space.low[index], self._space.high[index]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import math
 import re
-import shlex
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, fields, replace
@@ -47,7 +46,6 @@ from bilevel.tasks.task import Expert, Task, TaskError, call
 from bilevel.versions import versions
 
 EXPERT = "expert"
-RECORDED, MADE, ASKED, UNKNOWN = "as recorded", "made by the function", "asked of the expert", "none"  # controls
 GOAL_SEEDS = range(5)  # of environments that are asked which predicates a goal has
 ROUNDING = 1e-5  # of the range of a control: so far out of bounds is not out of bounds
 
@@ -58,6 +56,46 @@ COMBINED: dict[Combine, Callable[[NDArray[Any]], Any]] = {
     "sum": lambda controls: controls.sum(axis=0),
     "last": lambda controls: controls[-1],
 }
+
+
+def import_demonstrations(
+    source: Path | str | Recordings,
+    task: Task | None = None,
+    output: Path | str | None = None,
+    *,
+    format: Format | None = None,
+    mask: str | None = None,
+    callback: Callback = silent,
+    **options: Any,
+) -> Demonstrations:
+    """Return episodes that others recorded as demonstrations of a task: in memory, or in a new folder.
+
+    The `source` is a file, a folder, the name of a data set of Minari's, or recordings in memory. Its format is
+    recognised unless given; a `mask` names some of the episodes of a robomimic file. The `options` are those of
+    `ImportOptions`. Afterwards the folder is there and whole or, with `BadInput` or an interruption, not there; the
+    `report` of the demonstrations says what became of each episode.
+
+        data = import_demonstrations("play.npz", task, "build/cubes", perceive=from_vector)
+    """
+    recordings = source if isinstance(source, Recordings) else read_recordings(str(source), format, mask)
+    if task is None:
+        raise BadInput("say what was demonstrated: --task file.py:task, or the name of a task")
+    run = _Import(recordings, task, ImportOptions(**options))
+    if output is None:
+        data = Demonstrations(
+            list(run.demonstrations(callback)),
+            task=task.name,
+            spec=task.spec,
+            domain=task.domain,
+            controls=run.controls,
+            arguments=run.settings.arguments,
+        )
+    else:
+        with new_folder(Path(output)) as folder:
+            run.write(folder, callback, ["--mask", mask] if mask else [])
+        data = Demonstrations.read(output)
+    data.report = run.report
+    return data
 
 
 @dataclass(frozen=True)
@@ -98,47 +136,6 @@ class ImportOptions:
                 text = f"{value.__module__}:{value.__qualname__}" if callable(value) else str(value)
                 words += [f"--{option.name.replace('_', '-')}", *([] if value is True else [text])]
         return words + env_args(self.arguments)
-
-
-def import_demonstrations(
-    source: Path | str | Recordings,
-    task: Task | None = None,
-    output: Path | str | None = None,
-    *,
-    format: Format | None = None,
-    mask: str | None = None,
-    callback: Callback = silent,
-    **options: Any,
-) -> Demonstrations:
-    """Return episodes that others recorded as demonstrations of a task: in memory, or in a new folder.
-
-    The `source` is a file, a folder, the name of a data set of Minari's, or recordings in memory. Its format is
-    recognised unless given; a `mask` names some of the episodes of a robomimic file. The `options` are those of
-    `ImportOptions`. Afterwards the folder is there and whole or, with `BadInput` or an interruption, not there; the
-    `report` of the demonstrations says what became of each episode.
-
-        data = import_demonstrations("play.npz", task, "build/cubes", perceive=from_vector)
-    """
-    recordings = source if isinstance(source, Recordings) else read_recordings(str(source), format, mask)
-    if task is None:
-        raise BadInput("say what was demonstrated: --task file.py:task, or the name of a task")
-    given = ImportOptions(**options)
-    run = _Import(recordings, task, given)
-    if output is None:
-        data = Demonstrations(
-            list(run.demonstrations(callback)),
-            task=task.name,
-            spec=task.spec,
-            domain=task.domain,
-            controls=run.controls,
-            arguments=run.settings.arguments,
-        )
-    else:
-        with new_folder(Path(output)) as folder:
-            run.write(folder, callback, given.words() + (["--mask", mask] if mask else []))
-        data = Demonstrations.read(output)
-    data.report = run.report
-    return data
 
 
 # Formats
@@ -206,10 +203,10 @@ class _Import:
         self.every = every(rate, options.rate)
         self.report = ImportReport(rate=None if rate is None else rate / self.every, notes=list(recordings.notes))
         self.perceive = _function(options.perceive)
-        wanted = options.controls_from
-        self.make_control: Any = None if wanted == EXPERT else _function(wanted)
-        self.ask = task.expert.control if isinstance(task.expert, Expert) else None
-        if wanted == EXPERT and self.ask is None:
+        self.asks_expert = options.controls_from == EXPERT
+        self.make_control = None if self.asks_expert else _function(options.controls_from)
+        self.expert = task.expert.control if isinstance(task.expert, Expert) else None
+        if self.asks_expert and self.expert is None:
             reason = "an Expert with a `control`, which is not made for one environment"
             raise BadInput(f"--controls-from {EXPERT}: the task '{task.name}' lacks {reason}")
 
@@ -219,23 +216,24 @@ class _Import:
             function: Hindsight | None = _function(wanted)
             return function
         goals = (env.labels.goal(env.reset(seed)) for seed in GOAL_SEEDS)
-        predicates = frozenset(fact.predicate for goal in goals for fact in goal)
+        predicates = {fact.predicate for goal in goals for fact in goal}
         if not predicates:
             raise BadInput(f"--hindsight {wanted} needs goals: goal(scene) gave no facts in the task's environment")
-        state = self.task.labels.state
-        find = BY_FACTS[str(wanted)]
-        return lambda scenes: find([_of(predicates, state(scene)) for scene in scenes])
+        find, state = BY_FACTS[str(wanted)], self.task.labels.state
 
-    def write(self, folder: Path, callback: Callback, words: Sequence[str]) -> None:
-        """Write what is kept as a data set, whose manifest says where it comes from."""
+        def hindsight(scenes: Sequence[Scene]) -> Iterable[Any]:
+            return find([frozenset(fact for fact in state(scene) if fact.predicate in predicates) for scene in scenes])
+
+        return hindsight
+
+    def write(self, folder: Path, callback: Callback, further: Sequence[str]) -> None:
+        """Write what is kept as a data set, whose manifest says where it comes from, with further options."""
         entries = []
         for index, demonstration in enumerate(self.demonstrations(callback)):
             data = encode_demonstration(demonstration)
             write_atomically(folder / file_name(index), data)
             entries.append(make_entry(index, demonstration, data))
         write_atomically(folder / DOMAIN, write_domain(self.task.domain))
-        place, found = self.recordings, self.report
-        options = tuple(map(shlex.quote, words))
         manifest = Manifest(
             settings=self.settings,
             episodes=len(entries),
@@ -244,7 +242,14 @@ class _Import:
             controls=self.controls,
             versions=versions(self.task.packages),
             files=tuple(entries),
-            source=Source(place.format, place.place, options, found.rate, found.read, dict(found.dropped)),
+            source=Source(
+                format=self.recordings.format,
+                place=self.recordings.place,
+                options=(*self.options.words(), *further),
+                rate=self.report.rate,
+                read=self.report.read,
+                dropped=dict(self.report.dropped),
+            ),
         )
         write_manifest(folder, manifest)
 
@@ -253,19 +258,18 @@ class _Import:
         report, kept = self.report, 0
         for recorded in self.recordings.episodes:
             report.read += 1
-            report.controls[self._origin(recorded)] += 1
             episode = thin(recorded, self.every, self.options.combine, () if self.make_control else self.task.switches)
-            found: list[Demonstration] = []
             for stretch in self._stretches(episode):
                 try:
-                    found.append(self._demonstration(episode, stretch))
-                except Dropped as reason:  # noqa: PERF203
+                    demonstration = self._demonstration(episode, stretch)
+                except Dropped as reason:
                     report.dropped[str(reason)] += 1
-            kept += len(found)
-            report.demonstrators[episode.demonstrator] += len(found)
-            if kept > MOST_EPISODES:
-                raise BadInput(f"there are more than {MOST_EPISODES} demonstrations, the most in a data set")
-            yield from found
+                    continue
+                kept += 1
+                report.demonstrators[episode.demonstrator] += 1
+                if kept > MOST_EPISODES:
+                    raise BadInput(f"there are more than {MOST_EPISODES} demonstrations, the most in a data set")
+                yield demonstration
             callback(Progress("importing", report.read, self.recordings.total))
         if not kept:
             reasons = ", ".join(f"{number} {reason}" for reason, number in report.dropped.most_common())
@@ -282,8 +286,8 @@ class _Import:
             return []
         if self.hindsight is None:
             return [Stretch(0, len(scenes) - 1, scenes)]
-        what = f"{episode.name}: hindsight(scenes)"
-        found = [_stretch(each, scenes, what) for each in call(what, list, call(what, self.hindsight, scenes))]
+        what, hindsight = f"{episode.name}: hindsight(scenes)", self.hindsight
+        found = [_stretch(each, scenes, what) for each in _call(what, lambda: list(hindsight(scenes)))]
         if not found:
             self.report.dropped["in which hindsight found nothing"] += 1
         return found
@@ -291,32 +295,30 @@ class _Import:
     def _scene(self, episode: RecordedEpisode, now: int) -> Scene:
         """Return what was seen: as the user's function sees it, or else the task's, which is given no environment."""
         observation, info = episode.observations[now], {} if episode.infos is None else dict(episode.infos[now])
+        if self.perceive is None and isinstance(observation, Scene):
+            return observation
         where = f"{episode.name}, step {now}: perceive"
         if self.perceive is not None:
-            scene: Scene = call(where, self.perceive, *(observation, info)[: _places(self.perceive)])
+            scene: Scene = _call(where, self.perceive, *(observation, info)[: _places(self.perceive)])
             return scene
-        if isinstance(observation, Scene):
-            return observation
         try:
-            return call(f"{where}(observation, info, None)", self.task.perceive, observation, info, None)
+            scene = _call(f"{where}(observation, info, None)", self.task.perceive, observation, info, None)
         except TaskError as error:
             reason = "what was recorded may be other than what the task sees: give --perceive file.py:function"
             raise TaskError(f"{error}; {reason}") from None
+        return scene
 
     def _demonstration(self, episode: RecordedEpisode, stretch: Stretch) -> Demonstration:
         """Return the demonstration in a stretch of an episode, labelled, with its controls; or raise `Dropped`."""
-        labels, scenes = self.task.labels, list(stretch.scenes)
+        labels, scenes, wanted = self.task.labels, list(stretch.scenes), stretch.goal
         seen = CheckedEpisode(episode.name, episode.seed, scenes)
         self._check(check_scenes, self.task, seen)
         seen.states = states = [labels.state(scene) for scene in scenes]
-        if stretch.goal is None:
-            seen.goals = [labels.goal(scene) for scene in scenes]
-        else:
-            seen.goals = [self._about_seen(stretch.goal, scene) for scene in scenes]
+        seen.goals = [labels.goal(each) if wanted is None else self._about_seen(wanted, each) for each in scenes]
         self._check(check_facts, self.task.domain, seen)
+        goal = seen.goals[-1]
         if not any(seen.goals):
             raise Dropped("without a goal (see --hindsight)")
-        goal = seen.goals[-1]
         if self.hindsight is None and not _succeeded(episode, states[-1], goal):
             raise Dropped("that failed")
         if self.hindsight is not None and not goal <= states[-1]:
@@ -324,7 +326,7 @@ class _Import:
         if self.hindsight is not None and goal <= states[0]:
             raise Dropped("in which nothing was achieved")
         recorded = None if episode.controls is None else episode.controls[stretch.start : stretch.end]
-        controls = self._controls(episode, recorded, seen)
+        controls = self._controls(recorded, seen)
         nothing = np.zeros((len(scenes) - 1, *self.controls.shape), self.controls.dtype)
         return Demonstration.of(
             scenes,
@@ -333,7 +335,7 @@ class _Import:
             nothing if controls is None else controls,
             seed=episode.seed,
             demonstrator=episode.demonstrator,
-            own_goals=stretch.goal is not None,
+            own_goals=wanted is not None,
             has_controls=controls is not None,
         )
 
@@ -352,55 +354,43 @@ class _Import:
         known = self.task.domain.constants
         return frozenset(fact for fact in goal if all(term in scene or term in known for term in fact.terms))
 
-    def _origin(self, episode: RecordedEpisode) -> str:
-        """Return where the controls of an episode come from."""
+    def _controls(self, recorded: NDArray[Any] | None, seen: CheckedEpisode) -> NDArray[Any] | None:
+        """Return the controls that lead from scene to scene, if they are known, and note where they come from."""
         if self.make_control is not None:
-            return MADE
-        if episode.controls is not None and self.options.controls_from != EXPERT:
-            return RECORDED
-        return UNKNOWN if self.ask is None else ASKED
-
-    def _controls(
-        self, episode: RecordedEpisode, recorded: NDArray[Any] | None, seen: CheckedEpisode
-    ) -> NDArray[Any] | None:
-        """Return the controls that lead from scene to scene, if they are known."""
-        origin, where = self._origin(episode), episode.name
-        if origin in (MADE, ASKED):
-            made = self._made(where, recorded, seen.scenes) if origin == MADE else self._asked(where, seen)
-            try:
-                recorded = np.array([np.asarray(control, np.float64) for control in made])
-            except (TypeError, ValueError):
-                raise BadInput(f"{where}: the controls that were made are not numbers, all of one shape") from None
-        if recorded is None:
+            origin, controls = "made by the function", self._made(recorded, seen)
+        elif recorded is not None and not self.asks_expert:
+            origin, controls = "as recorded", recorded
+        elif self.expert is not None:
+            origin, controls = "asked of the expert", self._asked(seen)
+        else:
+            origin, controls = "none", None
+        self.report.controls[origin] += 1
+        if controls is None:
             return None
-        controls, outside = as_controls(recorded, self.controls, where)
+        fitting, outside = as_controls(controls, self.controls, seen.who)
         if outside and not self.options.clip:
-            what = f"{outside} of {recorded.size} numbers of controls are out of the action space's bounds"
-            raise BadInput(f"{where}: {what}; --clip moves them to the bounds")
+            what = f"{outside} of {fitting.size} numbers of controls are out of the action space's bounds"
+            raise BadInput(f"{seen.who}: {what}; --clip moves them to the bounds")
         self.report.clipped += outside
-        return controls
+        return fitting
 
-    def _made(self, where: str, recorded: NDArray[Any] | None, scenes: Sequence[Scene]) -> list[Control]:
+    def _made(self, recorded: NDArray[Any] | None, seen: CheckedEpisode) -> Any:
         """Return the controls that the user's function makes of two scenes, and of what was recorded between them."""
-        places = _places(self.make_control)
+        places, scenes = _places(self.make_control), seen.scenes
         known = [None] * len(scenes) if recorded is None else recorded
         return [
-            call(f"{where}, step {step}: controls(scene, next_scene)", self.make_control, *given[:places])
+            _call(f"{seen.who}, step {step}: controls(scene, next_scene)", self.make_control, *given[:places])
             for step, given in enumerate(zip(scenes, scenes[1:], known, strict=False))
         ]
 
-    def _asked(self, where: str, seen: CheckedEpisode) -> list[Control]:
-        """Return the expert's controls for what was being done.
-
-        Where nobody knows that, the control is one that does nothing: `still`, or else the one in the middle.
-        """
-        still, ask = self.task.still, self.ask
-        assert ask is not None
+    def _asked(self, seen: CheckedEpisode) -> Any:
+        """Return the expert's controls for what was being done; where nobody knows that, one that does nothing."""
+        still = self.task.still
         if still is None:
-            still = self.controls.decode(np.zeros(self.controls.size, np.float32))
+            still = self.controls.decode(np.zeros(self.controls.size, np.float32))  # in the middle
         found = traces_from_states(self.task.domain, seen.states, seen.goals, all_objects(seen.scenes))
         return [
-            call(f"{where}, step {step}: control(scene, {action})", ask, scene, action) if action else still
+            _call(f"{seen.who}, step {step}: control(scene, {action})", self.expert, scene, action) if action else still
             for step, (scene, action) in enumerate(zip(seen.scenes, found.actions[:-1], strict=False))
         ]
 
@@ -410,6 +400,11 @@ class _Findings(Findings):
 
     def error(self, about: Hashable, message: str) -> None:
         (super().advise if about == "names" else super().error)(about, message)
+
+
+def _call(where: str, function: Any, *arguments: Any) -> Any:
+    """Call a user's function; a `TaskError` says where it raised an error, in an episode that others have named."""
+    return call(where.replace("{", "{{").replace("}", "}}"), function, *arguments)
 
 
 def _function(given: Callable[..., Any] | str | None) -> Any:
@@ -441,11 +436,9 @@ def every(recorded: float | None, wanted: float | None) -> int:
     """Return k where every k-th timestep is to be kept, so that there are `wanted` ones per second."""
     if wanted is None:
         return 1
-    if not wanted > 0:
-        raise BadInput(f"--rate is in Hz, and more than 0, not {wanted:g}")
     if recorded is None:
         raise BadInput("the recordings do not say how many timesteps there are per second: give --recorded-rate HZ")
-    k = round(recorded / wanted)
+    k = round(recorded / wanted) if wanted > 0 else 0
     if k < 1 or abs(recorded / wanted - k) > 1e-6 * k:
         fitting = ", ".join(f"{recorded / divisor:g}" for divisor in range(1, 6))
         raise BadInput(f"{wanted:g} Hz is no whole part of the recorded {recorded:g} Hz; that would be: {fitting}, ...")
@@ -477,14 +470,18 @@ def thin(episode: RecordedEpisode, k: int, combine: Combine, switches: Sequence[
 # Controls
 
 
-def as_controls(recorded: NDArray[Any], controls: Controls, where: str) -> tuple[NDArray[Any], int]:
+def as_controls(recorded: Any, controls: Controls, where: str) -> tuple[NDArray[Any], int]:
     """Return controls, (steps, ...), as the task has them, within bounds, and how many numbers were out of bounds."""
+    try:
+        recorded = np.asarray(recorded, np.float64)
+    except (TypeError, ValueError):
+        raise BadInput(f"{where}: the controls that were made are not numbers, all of one shape") from None
     size = controls.size if isinstance(controls, BoxControls) else 1
     given = math.prod(recorded.shape[1:])
     if given != size:
         remedy = "give --controls-from file.py:function, which makes those of the task"
         raise BadInput(f"{where}: a control has {given} numbers, but the task takes {size}; {remedy}")
-    flat = recorded.reshape(len(recorded), size).astype(np.float64)
+    flat = recorded.reshape(len(recorded), size)
     for step in np.flatnonzero(~np.isfinite(flat).all(axis=1)):
         raise BadInput(f"{where}, step {step}: the control is {flat[step].tolist()}, which is not finite")
     if isinstance(controls, BoxControls):
@@ -518,10 +515,6 @@ def _stretch(given: Any, scenes: Sequence[Scene], what: str) -> Stretch:
     if not all(isinstance(part, Atom) for part in parts):
         raise BadInput(f"{what} gave neither scenes nor facts, but {parts[0]!r:.60}")
     return Stretch(start, end, scenes[start : end + 1], frozenset(parts))
-
-
-def _of(predicates: frozenset[str], facts: Facts) -> Facts:
-    return frozenset(fact for fact in facts if fact.predicate in predicates)
 
 
 def _final(facts: Sequence[Facts]) -> Iterator[tuple[int, int, Facts]]:
