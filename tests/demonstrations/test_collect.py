@@ -96,7 +96,7 @@ def test_a_failed_attempt_is_tried_again_with_another_seed_and_counted(
     data = gather(tmp_path, seed=5, callback=progress.append)
     assert [(one.attempt, one.seed) for one in data] == [(n, training_seed(5, n, n)) for n in range(EPISODES)]
     assert data.collected is not None
-    assert (data.collected.failed_attempts, data.collected.failures) == (3, {"step limit (time)": 3})
+    assert data.collected.failures == {"step limit (time)": 3}
     assert progress[-1] == Progress("collecting", EPISODES, EPISODES, {"failed attempts": 3})
 
 
@@ -201,7 +201,7 @@ def test_more_episodes_extend_a_data_set(copied: Path, tmp_path: Path) -> None:
     gather(copied, episodes=EPISODES + 2)
     gather(tmp_path / "at-once", episodes=EPISODES + 2)
     assert contents(copied) == contents(tmp_path / "at-once")
-    with pytest.raises(BadInput, match="a data set of 5 episodes, more than the 3 wanted; choose another --output"):
+    with pytest.raises(BadInput, match="holds 5 episodes, more than the 3 wanted; choose another --output"):
         gather(copied)
 
 
