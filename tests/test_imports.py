@@ -200,33 +200,13 @@ def test_every_row_of_the_table_is_of_a_package_that_is_there() -> None:
     ("file", "line"),
     [
         ("symbolic/domain.py", "import numpy"),
-        ("symbolic/domain.py", "from bilevel.rules.rule import Rule"),
-        ("symbolic/domain.py", "from ..rules import rule"),
         ("symbolic/__init__.py", "from ..rules import rule"),
-        ("rules/rule.py", "from bilevel.planning.search import search"),
         ("rules/rule.py", "from bilevel import planning"),
         ("rules/rule.py", "def f():\n    import numpy.random"),
-        ("planning/search.py", "from bilevel.rules.rule import Rule"),
-        ("planning/search.py", "import networkx"),
-        ("tasks/task.py", "from bilevel.tabletop import TASKS"),
-        ("tasks/task.py", "def f():\n    from bilevel.policies.rollout import rollout"),
-        (
-            "tasks/task.py",
-            "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from bilevel.policies import policy",
-        ),
-        ("policies/rollout.py", "import torch.nn as nn"),
-        ("policies/policy_folder.py", "from bilevel.methods.end_to_end import read_end_to_end"),
-        ("learning/learn.py", "from bilevel.experiments.evaluate import evaluate"),
-        ("methods/methods.py", "def f():\n    from bilevel.learning.learn import learn"),
-        ("lowlevel/training.py", "import click"),
-        ("tabletop/blocks.py", "import torch"),
-        ("tabletop/blocks.py", "from bilevel.policies.policy import Policy"),
-        ("tabletop/blocks.py", "import mujoco"),
+        ("tasks/task.py", "if TYPE_CHECKING:\n    from bilevel.policies import policy"),
         ("experiments/rows.py", "from torch import nn"),
-        ("experiments/records.py", "import matplotlib.pyplot"),
         ("novelty/thing.py", "import os"),
         ("rules/utils.py", ""),
-        ("helpers.py", ""),
     ],
 )
 def test_a_breach_is_found(tmp_path: Path, file: str, line: str) -> None:
@@ -234,30 +214,10 @@ def test_a_breach_is_found(tmp_path: Path, file: str, line: str) -> None:
     assert len(breaches(tmp_path)) >= 1
 
 
-@pytest.mark.parametrize(
-    ("file", "line"),
-    [
-        ("symbolic/domain.py", "import random\nfrom .semantics import regress\nfrom . import pddl"),
-        ("rules/rule.py", "from bilevel.symbolic.domain import Atom\nfrom bilevel.rules.matching import unify"),
-        ("planning/search.py", "from collections.abc import Iterator\nfrom bilevel.symbolic import semantics"),
-        ("tabletop/worlds/blocks.py", "import numpy as np\nimport gymnasium\nfrom bilevel.tasks.task import Task"),
-        ("lowlevel/training.py", "import torch\nimport numpy\nfrom bilevel.tasks.scene import Scene"),
-        ("experiments/evaluate.py", "from bilevel.methods.methods import find_policy"),
-        ("cli/running.py", "import click\nfrom bilevel.policies.rollout import rollout"),
-    ],
-)
-def test_what_is_allowed_is_no_breach(tmp_path: Path, file: str, line: str) -> None:
-    write(tmp_path, file, line)
-    assert breaches(tmp_path) == []
-
-
 def test_a_cycle_is_found_however_it_is_tied(tmp_path: Path) -> None:
     write(tmp_path, "rules/one.py", "def f():\n    from bilevel.rules.two import g")
-    write(
-        tmp_path,
-        "rules/two.py",
-        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from bilevel.rules import one",
-    )
+    write(tmp_path, "rules/two.py", "if TYPE_CHECKING:\n    from bilevel.rules import one")
+    assert breaches(tmp_path) == []
     assert set(cycle(import_graph(tmp_path))) == {"rules.one", "rules.two"}
 
 
@@ -266,24 +226,13 @@ def write(package: Path, file: str, text: str) -> None:
     (package / file).write_text(text, encoding="utf-8")
 
 
-def modules_after(statement: str) -> set[str]:
-    """The top-level names of all modules that are loaded after a statement, in a fresh process."""
-    command = f"import sys\n{statement}\nprint(*sorted({{name.split('.')[0] for name in sys.modules}}))"
-    run = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=True)
-    return set(run.stdout.split())
-
-
-def test_importing_the_package_pulls_in_nothing_heavy() -> None:
-    assert modules_after("import bilevel").isdisjoint(NOT_PULLED_IN)
-
-
-def test_symbols_do_without_numpy() -> None:
-    statement = (
-        "import bilevel\nbilevel.read_domain, bilevel.read_rules, bilevel.solve, bilevel.verify, bilevel.learn_rules"
-    )
-    assert modules_after(statement).isdisjoint(NOT_PULLED_IN)
+def test_symbols_do_without_numbers() -> None:
+    """In a fresh process, nothing heavy is loaded for them."""
+    names = "read_domain read_rules solve verify learn_rules"
+    program = f"import sys, bilevel\nfor name in '{names}'.split(): getattr(bilevel, name)\nprint(*sys.modules)"
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert {name.split(".")[0] for name in run.stdout.split()}.isdisjoint(NOT_PULLED_IN)
 
 
 def test_every_public_name_is_there() -> None:
-    missing = [name for name in bilevel.__all__ if not hasattr(bilevel, name)]
-    assert missing == []
+    assert [name for name in bilevel.__all__ if not hasattr(bilevel, name)] == []

@@ -9,68 +9,29 @@ import pytest
 import undecided_task
 from bilevel.symbolic.pddl import read_domain
 from bilevel.tasks.task import Task
-from command_line import run
+from command_line import refused, run, run_well
 from undecided_task import BARE, FRAMED
 
-EPISODES = 3
-TASKS = pytest.mark.parametrize("task", [BARE, FRAMED], ids=["no domain", "predicates alone"])
 
-
-def place(task: Task) -> str:
-    return f"{undecided_task.__file__}:{task.name.upper()}"
-
-
-def collected(capsys: pytest.CaptureFixture[str], task: Task, folder: Path) -> Path:
-    arguments = "--objects", 2, "--episodes", EPISODES, "--output", folder
-    assert run(capsys, "collect", place(task), *arguments)[0] == 0
-    return folder
-
-
-@TASKS
-def test_a_check_advises_to_learn_what_is_missing(capsys: pytest.CaptureFixture[str], task: Task) -> None:
-    code, output, _ = run(capsys, "check", place(task), "--objects", 2)
+@pytest.mark.parametrize("task", [BARE, FRAMED], ids=["no domain", "predicates alone"])
+def test_all_but_learning_works_and_names_the_way(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, task: Task
+) -> None:
+    place, folder = f"{undecided_task.__file__}:{task.name.upper()}", tmp_path / "data"
     missing = "no actions" if task is FRAMED else "no predicates and no actions"
-    assert code == 0
-    assert f"advice: the domain '{task.domain.name}' has {missing}: learn them from demonstrations with" in output
-    assert output.count("\n") == 2
-
-
-@TASKS
-def test_demonstrations_are_collected_checked_shown_and_replayed(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, task: Task
-) -> None:
-    folder = collected(capsys, task, tmp_path / "data")
+    advice = f"the domain '{task.domain.name}' has {missing}: learn them from demonstrations"
+    assert advice in run_well(capsys, "check", place, "--objects", 2)
+    assert "deliver(spot2, parcel2)" in run_well(capsys, "run", place, "--objects", 2)
+    run_well(capsys, "collect", place, "--objects", 2, "--episodes", 3, "--output", folder)
     assert read_domain(folder / "domain.pddl") == task.domain
-    assert not task.domain.schemas
-    code, output, _ = run(capsys, "demonstrations", "check", folder)
-    assert code == 0
-    assert "rules: no: the domain has no actions; learn them with: bilevel domain learn" in output
-    story = run(capsys, "demonstrations", "show", folder, "--episode", 0)[1]
-    assert "fetch(parcel1)" in story
-    assert "deliver(spot1, parcel1)" in story
-    assert run(capsys, "demonstrations", "replay", folder, "--task", place(task))[0] == 0
-
-
-@TASKS
-def test_learning_refuses_in_a_line_that_names_the_way(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, task: Task
-) -> None:
-    folder = collected(capsys, task, tmp_path / "data")
+    assert "rules: no: the domain has no actions" in run_well(capsys, "demonstrations", "check", folder)
+    assert "fetch(parcel1)" in run_well(capsys, "demonstrations", "show", folder, "--episode", 0)
+    run_well(capsys, "demonstrations", "replay", folder, "--task", place)
     for method in ("bison", "pddl-nn"):
-        arguments = "--task", place(task), "--method", method, "--output", tmp_path / "policy"
-        code, output, error = run(capsys, "learn", folder, *arguments)
-        assert (code, output) == (2, "")
-        assert error.count("\n") == 1
-        assert f"{folder}: its domain '{task.domain.name}' has no actions" in error
-        assert "--learn-domain" in error
-        assert not (tmp_path / "policy").exists()
-
-
-@TASKS
-def test_the_expert_runs_an_episode(capsys: pytest.CaptureFixture[str], task: Task) -> None:
-    code, output, _ = run(capsys, "run", place(task), "--objects", 2)
-    assert code == 0
-    assert "deliver(spot2, parcel2)" in output
+        told = refused(capsys, "learn", folder, "--task", place, "--method", method, "--output", tmp_path / "policy")
+        assert f"{folder}: its domain '{task.domain.name}' has no actions" in told
+        assert "--learn-domain" in told
+    assert not (tmp_path / "policy").exists()
 
 
 def test_a_label_that_pddl_could_not_name_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
