@@ -15,7 +15,7 @@ from bilevel.rules.rule import Rule
 from bilevel.rules.solving import solve
 from bilevel.symbolic.domain import Domain, Problem
 from bilevel.tabletop.problems import shipped_domain, training_problems
-from generalised_problems import generalised_domain, generalised_problems
+from logistics import logistics_domain, logistics_problem
 from random_rules import OBJECTS, random_atoms, random_domain, random_rule
 
 MOST_STEPS = 60
@@ -72,7 +72,7 @@ def test_pruning_loses_no_problem_that_the_rules_solve() -> None:
 
 @pytest.fixture(scope="module")
 def logistics() -> tuple[Domain, list[Problem], tuple[Rule, ...]]:
-    domain, problems = generalised_domain("logistics"), generalised_problems("logistics", "training", 6)
+    domain, problems = logistics_domain(), [logistics_problem(seed, 3, 3, 4) for seed in range(5)]
     return domain, problems, learn_rules(plan_traces(domain, problems, planner="search"), domain)
 
 
@@ -83,7 +83,7 @@ def test_pruned_rules_are_few_and_solve_larger_problems(
     found = prune_rules(rules, domain, problems)
     assert len(found.rules) < len(rules) / 2
     assert str(found).startswith(f"{found.dropped} of {len(rules)} rules dropped: the others solve the {found.solved}")
-    for problem in problems + generalised_problems("logistics", "easy", 5):
+    for problem in problems + [logistics_problem(10 + seed, 4, 3, 8) for seed in range(5)]:
         before, after = (solve(domain, problem, given) for given in (rules, found.rules))
         assert not before.is_solved or after.is_solved
     assert prune_rules(rules, domain, problems) == found
