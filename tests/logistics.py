@@ -16,7 +16,7 @@ def logistics_domain() -> Domain:
 def logistics_problem(seed: int, cities: int, size: int, packages: int) -> Problem:
     """Each city has a truck, an airport and a number of places, and there are as many aeroplanes as cities."""
     rng = random.Random(seed)
-    types, facts = {}, []
+    types, facts = dict[str, str](), list[Atom]()
     for city in range(cities):
         types |= {f"city{city}": "city", f"truck{city}": "truck", f"plane{city}": "aeroplane"}
         places = [f"place{city}-{number}" for number in range(size)]
