@@ -12,9 +12,8 @@ from bilevel.compiled import PURE
 from bilevel.symbolic.domain import Domain, Problem
 from bilevel.symbolic.expressions import Misread
 from bilevel.symbolic.packed import packed_problem, read_packed
-from bilevel.symbolic.pddl import parse_domain, parse_problem, write_problem
+from bilevel.symbolic.pddl import parse_domain, write_problem
 from bilevel.symbolic.pddl_reader import problem_from_text
-from bilevel.tabletop.problems import DOMAINS, shipped_domain, training_problems
 from drawn_domains import PATIENT, draw_mutated, problems
 
 reading = pytest.importorskip("bilevel.symbolic._reading")
@@ -135,13 +134,6 @@ def test_both_readers_agree(given_problem: tuple[Domain, Problem], data: st.Data
         raise AssertionError("the compiled reader reads what the careful one refuses") from error
 
 
-@pytest.mark.parametrize("name", DOMAINS)
-def test_own_problems_are_plain(name: str) -> None:
-    domain = shipped_domain(name)
-    for problem in training_problems(name):
-        assert read(write_problem(problem, domain), domain) == problem
-
-
 def test_nothing_is_packed_without_the_compiled_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "problem.pddl"
     file.write_text(TEXT)
@@ -151,12 +143,3 @@ def test_nothing_is_packed_without_the_compiled_parts(tmp_path: Path, monkeypatc
     assert read_packed(tmp_path / "missing.pddl", DELIVERY) is None
     monkeypatch.setenv(PURE, "1")
     assert read_packed(file, DELIVERY) is None
-
-
-def test_a_problem_is_read_whatever_its_size() -> None:
-    names = [f"spot{number}" for number in range(3_000, 0, -1)]
-    facts = "".join(f"(seen {name})" for name in names)
-    problem = read(TEXT.replace("a b - spot", f"a b {' '.join(names)} - spot").replace("(seen something)", facts))
-    assert problem is not None
-    assert len(problem.state) == 3_004
-    assert parse_problem(write_problem(problem, DELIVERY), DELIVERY) == problem

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
 from bilevel.symbolic.domain import Atom, Domain, Outcome, Parameter, Problem, Schema
-from bilevel.symbolic.pddl import parse_domain, parse_problem, read_domain, read_problem
+from bilevel.symbolic.pddl import parse_domain, parse_problem
 from bilevel.symbolic.pddl_reader import problem_from_text
-from bilevel.tabletop.problems import shipped_domain
 
 OWN_DOMAINS = ["blocks", "colour", "gacha", "pick-place"]
 
@@ -43,11 +41,6 @@ def outcomes(effect: str) -> tuple[Outcome, ...]:
 def does(add: str = "", delete: str = "") -> Outcome:
     """An outcome that adds and deletes predicates without arguments."""
     return Outcome(frozenset(map(Atom, add.split())), frozenset(map(Atom, delete.split())))
-
-
-@pytest.mark.parametrize("name", OWN_DOMAINS)
-def test_own_domains_are_read(name: str) -> None:
-    assert shipped_domain(name).name == name
 
 
 def test_types_constants_and_conditions() -> None:
@@ -86,15 +79,6 @@ def test_several_choices_multiply_and_the_last_varies_fastest() -> None:
         does("p r"),
         does("r q", "p"),
         does("r", "p"),
-    )
-
-
-def test_nested_choices_are_laid_side_by_side() -> None:
-    assert outcomes("(oneof (p) (oneof (q) (and (r) (oneof (p) (q)))))") == (
-        does("p"),
-        does("q"),
-        does("r p"),
-        does("r q"),
     )
 
 
@@ -175,11 +159,3 @@ def test_a_problem_may_lack_objects_and_facts_and_goals() -> None:
     assert parse_problem("(define (problem e) (:domain delivery) (:objects) (:init) (:goal (and)))", domain) == empty
     alone = parse_problem("(define (problem e) (:goal (done)) (:domain delivery))", domain)
     assert alone.goal == {Atom("done")}
-
-
-def test_files_are_read(tmp_path: Path) -> None:
-    domain_file, problem_file = tmp_path / "domain.pddl", tmp_path / "problem.pddl"
-    domain_file.write_bytes(b"\xef\xbb\xbf" + DELIVERY.encode())
-    problem_file.write_text(PROBLEM)
-    domain = read_domain(domain_file)
-    assert read_problem(str(problem_file), domain) == EXPECTED_PROBLEM

@@ -76,14 +76,6 @@ def applicable_actions(draw: st.DrawFn) -> tuple[Facts, GroundAction]:
 
 
 @PATIENT
-@given(FACTS, FACTS, FACTS)
-def test_progress_deletes_first_and_then_adds(state: Facts, add: Facts, delete: Facts) -> None:
-    after = progress(state, Outcome(add, delete))
-    for fact in state | add | delete:
-        assert (fact in after) == (fact in add or (fact in state and fact not in delete))
-
-
-@PATIENT
 @given(applicable_actions(), CONDITIONS)
 def test_where_the_regressed_condition_holds_the_action_brings_the_condition_about(
     case: tuple[Facts, GroundAction], condition: Condition

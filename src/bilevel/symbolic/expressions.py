@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Collection, Iterable, Iterator, Sequence, Sized
 from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -82,34 +82,32 @@ def quoted(text: str) -> str:
 
 def parse_group(text: str) -> Group:
     """The one group that the text consists of."""
-    unclosed: list[tuple[int, list[Expression]]] = []
-    whole: Group | None = None
+    starts: list[int] = []
+    opened: list[list[Expression]] = [[]]
     for match in _TOKEN.finditer(text):
         token, offset = match.group(), match.start()
         if token[0] == ";":
             continue
-        if whole is not None:
+        if opened[0]:
             raise Misread(offset, f"unexpected {quoted(token)} after the end of the definition")
         if token == "(":
-            if len(unclosed) == DEEPEST_NESTING:
+            if len(starts) == DEEPEST_NESTING:
                 raise Misread(offset, f"parentheses are nested more than {DEEPEST_NESTING} deep")
-            unclosed.append((offset, []))
-        elif not unclosed:
+            starts.append(offset)
+            opened.append([])
+        elif not starts:
             raise Misread(offset, f"expected '(' but found {quoted(token)}")
         elif token == ")":
-            start, items = unclosed.pop()
-            group = Group(tuple(items), start)
-            if unclosed:
-                unclosed[-1][1].append(group)
-            else:
-                whole = group
+            group = Group(tuple(opened.pop()), starts.pop())
+            opened[-1].append(group)
         else:
-            unclosed[-1][1].append(Word(sys.intern(token.lower()), offset))
-    if unclosed:
-        raise Misread(unclosed[-1][0], "this '(' is never closed")
-    if whole is None:
-        raise Misread(0, "the file is empty; expected '(define ...)'")
-    return whole
+            opened[-1].append(Word(sys.intern(token.lower()), offset))
+    if starts:
+        raise Misread(starts[-1], "this '(' is never closed")
+    for whole in opened[0]:
+        assert isinstance(whole, Group)
+        return whole
+    raise Misread(0, "the file is empty; expected '(define ...)'")
 
 
 def is_name(text: str) -> bool:
@@ -150,35 +148,34 @@ def arguments_of(group: Group, count: int, what: str) -> tuple[Expression, ...]:
     return group.arguments
 
 
-def typed_list(items: Sequence[Expression], what: str) -> list[tuple[Word, Word | None]]:
-    """The names of `a b - t c` with their types, `None` where no type is given; `?x` where `what` is a variable."""
-    typed: list[tuple[Word, Word | None]] = []
-    untyped: list[Word] = []
+def read_typed(items: Sequence[Expression], what: str, types: Collection[str] | None) -> dict[str, str]:
+    """The names of `a b - t c` with their types, which must be known; `?x` where `what` is a variable."""
+    typed: dict[str, str] = {}
+    untyped: list[str] = []
     remaining = iter(items)
     for item in remaining:
         if isinstance(item, Word) and item.text == "-":
             kind = next(remaining, None)
             if kind is None or not untyped:
                 raise Misread(item.offset, f"'-' needs {'a type after it' if untyped else 'names before it'}")
-            if isinstance(kind, Group) and kind.head == "either":
-                raise Misread(kind.offset, "'either' is not supported: types that are one of several cannot be read")
-            typed += ((name, as_name(kind, "a type")) for name in untyped)
+            typed.update(dict.fromkeys(untyped, read_type(kind, types)))
             untyped = []
         else:
-            untyped.append(as_variable(item) if what == "a variable" else as_name(item, what))
-    return typed + [(name, None) for name in untyped]
+            name = as_variable(item) if what == "a variable" else as_name(item, what)
+            if name.text in typed or name.text in untyped:
+                raise Misread(name.offset, f"{name} is declared twice")
+            untyped.append(name.text)
+    return typed | dict.fromkeys(untyped, ROOT_TYPE)
 
 
-def read_typed(items: Sequence[Expression], what: str, types: Mapping[str, str]) -> dict[str, str]:
-    """A typed list as a mapping from each name to its type, which must be known."""
-    typed: dict[str, str] = {}
-    for name, kind in typed_list(items, what):
-        if name.text in typed:
-            raise Misread(name.offset, f"{name} is declared twice")
-        if kind is not None and kind.text != ROOT_TYPE and kind.text not in types:
-            raise Misread(kind.offset, f"unknown type {kind}{suggestion(kind.text, [*types, ROOT_TYPE])}")
-        typed[name.text] = ROOT_TYPE if kind is None else kind.text
-    return typed
+def read_type(kind: Expression, types: Collection[str] | None) -> str:
+    """The name of a type, one of the given ones if there are any."""
+    if isinstance(kind, Group) and kind.head == "either":
+        raise Misread(kind.offset, "'either' is not supported: types that are one of several cannot be read")
+    name = as_name(kind, "a type")
+    if types is not None and name.text not in (ROOT_TYPE, *types):
+        raise Misread(name.offset, f"unknown type {name}{suggestion(name.text, [*types, ROOT_TYPE])}")
+    return name.text
 
 
 def bounded(group: Group, found: Found, noun: str) -> Found:
@@ -211,26 +208,14 @@ def normalised(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
-def decoded(data: bytes, filename: str) -> str:
-    """The text of some bytes; `BadInput`, which says where, where they are not UTF-8."""
-    try:
-        return normalised(data.decode("utf-8"))
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        column = error.start - data.rfind(b"\n", 0, error.start)
-        raise BadInput(f"{filename}:{line}:{column}: byte 0x{data[error.start]:02x} is not UTF-8 text") from None
-
-
 def read_text(path: str | PathLike[str]) -> str:
-    """The text of a file; `BadInput` where there is no such file or it is not text."""
-    name = fspath(path)
+    """The text of a file; `BadInput` where it cannot be read or is not text."""
     try:
-        with open(name, "rb") as file:
-            data = file.read()
+        with open(path, encoding="utf-8", newline="") as file:
+            return normalised(file.read())
     except FileNotFoundError:
-        raise BadInput(f"{name}: there is no such file") from None
-    except IsADirectoryError:
-        raise BadInput(f"{name}: this is a directory, not a file") from None
+        raise BadInput(f"{fspath(path)}: there is no such file") from None
     except OSError as error:
-        raise BadInput(f"{name}: cannot be read: {error.strerror}") from None
-    return decoded(data, name)
+        raise BadInput(f"{fspath(path)}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise BadInput(f"{fspath(path)}: this is not UTF-8 text") from None

@@ -11,16 +11,7 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from math import prod
 
-from bilevel.symbolic.domain import (
-    EQUALITY,
-    NO_FACTS,
-    Atom,
-    Domain,
-    Facts,
-    Outcome,
-    Parameter,
-    is_variable,
-)
+from bilevel.symbolic.domain import EQUALITY, NO_FACTS, Atom, Domain, Facts, Outcome, Parameter, is_variable
 from bilevel.symbolic.expressions import (
     Expression,
     Group,

@@ -1,8 +1,8 @@
 """PDDL files: domains and problems, read and written; reading what was written gives an equal value.
 
 STRIPS with types, constants, negative preconditions, equality, `oneof`, the existential effect and events; costs are
-read and ignored, everything else is refused by name (`adl` reads more, for planning alone). Every error is a `BadInput`
-of the form `file:line:column: message`.
+ignored, everything else is refused by name (`adl` reads more, for planning alone). Every error is a `BadInput` of the
+form `file:line:column: message`.
 """
 
 from __future__ import annotations
@@ -44,21 +44,16 @@ def write_domain(domain: Domain) -> str:
     """Return the domain as PDDL."""
     if domain.adl:
         return domain.adl
-    sections = [f"  {section}" for section in frame_sections(domain).values()]
-    sections += [f"\n  {write_schema(':action', schema)}" for schema in domain.schemas.values()]
-    sections += [f"\n  {write_schema(':event', event)}" for event in domain.events.values()]
-    return "\n".join([f"(define (domain {domain.name})", *sections]) + ")\n"
-
-
-def frame_sections(domain: Domain) -> dict[str, str]:
-    """The text of all sections but actions and events, by their keywords; there are none that are empty."""
     predicates = (f"\n    {_call(p.name, _parameters(p.parameters))}" for p in domain.predicates.values())
-    return {
-        ":requirements": f"(:requirements {' '.join(_requirements(domain))})",
-        **({":types": f"(:types{_typed_lines(domain.types)})"} if domain.types else {}),
-        **({":constants": f"(:constants{_typed_lines(domain.constants)})"} if domain.constants else {}),
-        ":predicates": f"(:predicates{''.join(predicates)})",
-    }
+    sections = [
+        f"  (:requirements {' '.join(_requirements(domain))})",
+        *([f"  (:types{_typed_lines(domain.types)})"] if domain.types else []),
+        *([f"  (:constants{_typed_lines(domain.constants)})"] if domain.constants else []),
+        f"  (:predicates{''.join(predicates)})",
+        *(_schema(":action", schema) for schema in domain.schemas.values()),
+        *(_schema(":event", event) for event in domain.events.values()),
+    ]
+    return "\n".join([f"(define (domain {domain.name})", *sections]) + ")\n"
 
 
 def _requirements(domain: Domain) -> list[str]:
@@ -74,22 +69,16 @@ def _requirements(domain: Domain) -> list[str]:
     return [name for name, is_needed in needed.items() if is_needed]
 
 
-def write_schema(keyword: str, schema: Schema) -> str:
-    """The section of an action or an event."""
-    parts = (f"\n    {key} {value}" for key, value in schema_parts(schema).items())
-    return f"({keyword} {schema.name}{''.join(parts)})"
-
-
-def schema_parts(schema: Schema) -> dict[str, str]:
-    """What stands in a section after each key."""
+def _schema(keyword: str, schema: Schema) -> str:
     condition = [*map(_atom, sorted(schema.precondition)), *map(_negated, sorted(schema.negative_precondition))]
     outcomes = [_outcome(outcome) for outcome in schema.outcomes]
     effect = outcomes[0] if len(outcomes) == 1 else "(oneof\n      " + "\n      ".join(outcomes) + ")"
-    return {
-        ":parameters": f"({_parameters(schema.parameters)})",
-        ":precondition": _call("and", " ".join(condition)),
-        ":effect": effect,
-    }
+    return (
+        f"\n  ({keyword} {schema.name}"
+        f"\n    :parameters ({_parameters(schema.parameters)})"
+        f"\n    :precondition {_call('and', ' '.join(condition))}"
+        f"\n    :effect {effect})"
+    )
 
 
 def _outcome(outcome: Outcome) -> str:

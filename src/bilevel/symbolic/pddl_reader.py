@@ -36,7 +36,6 @@ from bilevel.symbolic.expressions import (
     parse_group,
     read_typed,
     suggestion,
-    typed_list,
 )
 from bilevel.symbolic.formulas import (
     ADL_WORDS,
@@ -49,8 +48,7 @@ from bilevel.symbolic.formulas import (
     refusal,
 )
 
-# Words of PDDL that cannot name a predicate.
-RESERVED = frozenset({*ADL_WORDS, "and", "not", "oneof", EQUALITY})
+RESERVED = frozenset({*ADL_WORDS, "and", "not", "oneof", EQUALITY})  # which cannot name a predicate
 
 DOMAIN_SECTIONS = (":requirements", ":types", ":constants", ":predicates", ":functions", ":action", ":event")
 PROBLEM_SECTIONS = (":domain", ":requirements", ":objects", ":init", ":goal", ":metric", ":length")
@@ -64,13 +62,9 @@ MOST_ARGUMENTS = 10_000  # of one action that are looked at one by one
 def read_definition(text: str, kind: str) -> tuple[str, tuple[Expression, ...]]:
     """The name and the sections of `(define (domain NAME) ...)` or `(define (problem NAME) ...)`."""
     definition = parse_group(text)
-    if definition.head != "define":
-        raise Misread(definition.offset, f"expected '(define ...)' but found {definition}")
-    if len(definition.items) < 2:
-        raise Misread(definition.offset, f"expected '({kind} NAME)' after 'define'")
+    if definition.head != "define" or len(definition.items) < 2:
+        raise Misread(definition.offset, f"expected '(define ({kind} NAME) ...)' but found {definition}")
     header = as_group(definition.items[1], f"'{kind}' and its name")
-    if header.head in {"domain", "problem"} - {kind}:
-        raise Misread(header.offset, f"this file defines a {header.head}; expected a {kind}")
     if header.head != kind or len(header.items) != 2:
         raise Misread(header.offset, f"expected '({kind} NAME)' but found {header}")
     return as_name(header.items[1], f"the {kind}").text, definition.items[2:]
@@ -111,7 +105,7 @@ def domain_frame(text: str) -> tuple[Domain, list[Group]]:
     """The domain with events but without actions, and the actions as they are written."""
     name, parts = read_definition(text, "domain")
     sections = split_sections(parts, DOMAIN_SECTIONS)
-    types = read_types(contents(sections, ":types"))
+    types = read_types(sections[":types"])
     constants = read_typed(contents(sections, ":constants"), "a constant", types)
     frame = Domain(name, read_predicates(contents(sections, ":predicates"), types), {}, types, constants)
     events = read_schemas(sections[":event"], Scope(domain=frame, terms=constants))
@@ -121,25 +115,19 @@ def domain_frame(text: str) -> tuple[Domain, list[Group]]:
     return replace(frame, events=events), sections[":action"]
 
 
-def read_types(items: Sequence[Expression]) -> dict[str, str]:
+def read_types(sections: Sequence[Group]) -> dict[str, str]:
     """Each type's parent; a parent that is not declared itself is a child of `object`."""
     parents: dict[str, str] = {}
-    declared: dict[str, Word] = {}
-    for name, parent in typed_list(items, "a type"):
-        if name.text in declared:
-            raise Misread(name.offset, f"type {name} is declared twice")
-        declared[name.text] = name
-        parents[name.text] = parent.text if parent else ROOT_TYPE
-    if parents.pop(ROOT_TYPE, ROOT_TYPE) != ROOT_TYPE:
-        raise Misread(declared[ROOT_TYPE].offset, f"'{ROOT_TYPE}' is above all types and cannot have a parent")
-    for parent_name in list(parents.values()):
-        if parent_name != ROOT_TYPE:
-            parents.setdefault(parent_name, ROOT_TYPE)
-    try:
-        TopologicalSorter({kind: [parent] for kind, parent in parents.items()}).prepare()
-    except CycleError as error:
-        above = declared[error.args[1][0]]
-        raise Misread(above.offset, f"type {above} is above itself") from None
+    for section in sections:
+        parents = read_typed(section.arguments, "a type", None)
+        if parents.pop(ROOT_TYPE, ROOT_TYPE) != ROOT_TYPE:
+            raise Misread(section.offset, f"'{ROOT_TYPE}' is above all types and cannot have a parent")
+        above = [parent for parent in parents.values() if parent not in (ROOT_TYPE, *parents)]
+        parents |= dict.fromkeys(above, ROOT_TYPE)
+        try:
+            TopologicalSorter({kind: [parent] for kind, parent in parents.items()}).prepare()
+        except CycleError as error:
+            raise Misread(section.offset, f"type '{error.args[1][0]}' is above itself") from None
     return parents
 
 
@@ -191,19 +179,20 @@ def action_parts(action: Group) -> dict[str, Group]:
 
 def read_schemas(sections: Sequence[Group], scope: Scope) -> dict[str, Schema]:
     """The actions, or the events, by their names; those that have to be spelt out in several cases are numbered."""
-    schemas: dict[str, Schema] = {}
-    found = [(section, list(_cases_of(section, scope))) for section in sections]
-    namesakes, numbers = Counter(schema.name for _, each in found for schema in each), Counter[str]()
-    for section, each in found:
-        if scope.objects is None and each[0].name in schemas:
-            raise Misread(section.items[1].offset, f"{section.head[1:]} {section.items[1]} is declared twice")
-        for schema in each:
-            numbers[schema.name] += 1
-            is_only = scope.objects is None or namesakes[schema.name] == 1
-            name = schema.name if is_only else f"{schema.name}:{numbers[schema.name]}"
-            schemas[name] = replace(schema, name=name)
-        if len(schemas) > MOST_ACTIONS:
+    found: list[tuple[Group, Schema]] = []
+    for section in sections:
+        found += ((section, schema) for schema in _cases_of(section, scope))
+        if len(found) > MOST_ACTIONS:
             raise Misread(section.offset, f"with this action the domain has more than {MOST_ACTIONS} cases")
+    namesakes, numbers = Counter(schema.name for _, schema in found), Counter[str]()
+    schemas: dict[str, Schema] = {}
+    for section, schema in found:
+        name = schema.name
+        if namesakes[name] > 1 and scope.objects is None:
+            raise Misread(section.offset, f"{section.head[1:]} '{name}' is declared twice")
+        numbers[name] += 1
+        named = replace(schema, name=f"{name}:{numbers[name]}") if namesakes[name] > 1 else schema
+        schemas[named.name] = named
     return schemas
 
 
@@ -229,7 +218,7 @@ def _bound_scopes(group: Group, effect: Expression, types: Mapping[str, str], sc
     """Objects for the parameters about which `when` asks what never changes: that settles it once and for all."""
     conditions = [when.arguments[0] for when in _groups(effect) if when.head == "when" and when.arguments]
     atoms = [atom for condition in conditions for atom in _groups(condition)]
-    decided = [atom for atom in atoms if atom.head == EQUALITY or atom.head in scope.static]
+    decided = [atom for atom in atoms if atom.head in (EQUALITY, *scope.static)]
     asked = {word.text for atom in decided for word in atom.arguments if isinstance(word, Word)}
     variables = {name: kind for name, kind in types.items() if name in asked}
     if scope.objects is None or prod(len(scope.fitting(kind)) for kind in variables.values()) > MOST_ARGUMENTS:

@@ -9,25 +9,18 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from itertools import count
 from os import PathLike, fspath
 from sys import intern
 from typing import NamedTuple
 
 from bilevel.compiled import find
 from bilevel.symbolic.domain import Action, Atom, BadInput, Domain, Outcome, Parameter, Problem, Schema
-from bilevel.symbolic.expressions import (
-    NAME_PATTERN,
-    Misread,
-    is_name,
-    naming_position,
-    quoted,
-    read_text,
-    suggestion,
-)
+from bilevel.symbolic.expressions import NAME_PATTERN, Misread, is_name, naming_position, quoted, read_text, suggestion
 from bilevel.symbolic.packed import PackedActions, no_garbage_collection
-from bilevel.symbolic.semantics import GroundAction, bind_outcome, ground_action, makes_object
+from bilevel.symbolic.semantics import Condition, GroundAction, bind_outcome, ground_action, makes_object
 
 RECORD = "outcome"
 _ACTION = re.compile(rf"\(\s*{NAME_PATTERN}(?:\s+{NAME_PATTERN})*\s*\)")
@@ -97,10 +90,8 @@ def _steps(text: str, domain: Domain) -> Iterator[tuple[Action, NaturesMove | No
         command = command.strip()
         move = _recorded_move(line, command, domain, start) if comment else None
         if command:
-            if not _ACTION.fullmatch(command):
-                raise _bad_action(command, domain, start + line.index(command))
-            name, *arguments = map(intern, command[1:-1].lower().split())
-            if arities.get(name) != len(arguments):
+            name, *arguments = map(intern, command[1:-1].lower().split() or [""])
+            if not _ACTION.fullmatch(command) or arities.get(name) != len(arguments):
                 raise _bad_action(command, domain, start + line.index(command))
             yield Action(name, tuple(arguments)), move
         start += len(line) + 1
@@ -126,13 +117,8 @@ def _recorded_move(line: str, command: str, domain: Domain, start: int) -> Natur
     number = record[1] if len(record) > 1 else ""
     if not (_OUTCOME_NUMBER.fullmatch(number) and 1 <= int(number) <= len(schema.outcomes)):
         raise Misread(offset, f"'{schema.name}' has outcomes 1 to {len(schema.outcomes)}, not {quoted(number)}")
-    index = int(number) - 1
-    return NaturesMove(index, _binding(record[2:], schema, schema.outcomes[index], offset))
-
-
-def _binding(words: Sequence[str], schema: Schema, outcome: Outcome, offset: int) -> dict[str, str]:
-    binding: dict[str, str] = {}
-    for word in words:
+    outcome, binding = schema.outcomes[int(number) - 1], dict[str, str]()
+    for word in record[2:]:
         name, equals, value = word.partition("=")
         if not equals or not is_name(value) or name in binding:
             raise Misread(offset, f"expected a variable and its value such as ?c=red but found {quoted(word)}")
@@ -140,53 +126,27 @@ def _binding(words: Sequence[str], schema: Schema, outcome: Outcome, offset: int
     chosen = [variable.name for variable in outcome.chosen]
     if set(binding) != set(chosen):
         wanted = " ".join(f"{name}=…" for name in chosen) or "nothing"
-        raise Misread(offset, f"this outcome of '{schema.name}' binds {wanted}, not {quoted(' '.join(words))}")
-    return binding
+        raise Misread(offset, f"this outcome of '{schema.name}' binds {wanted}, not {quoted(' '.join(record[2:]))}")
+    return NaturesMove(int(number) - 1, binding)
 
 
-FACTS_NAMED = 5  # in a message; the value itself holds all
+FACTS_NAMED = 5  # in a message
 
 
 @dataclass(frozen=True, slots=True)
 class PlanCheck:
-    """What became of a plan: empty but for `steps` where it is valid.
-
-    `steps` counts the actions carried out. Where the next one could not be, `action` is that one, `missing` are the
-    facts it needs, `forbidden` those it must not find, and `fault` what else is wrong with it. Where all were carried
-    out, `unmet` are the goals that do not hold at the end, and `forbidden` what holds but shall not.
-    """
+    """What became of a plan: how many actions were carried out, and what is wrong, nothing where it is valid."""
 
     steps: int
-    action: Action | None = None
-    missing: tuple[Atom, ...] = ()
-    forbidden: tuple[Atom, ...] = ()
     fault: str = ""
-    unmet: tuple[Atom, ...] = ()
 
     @property
     def is_valid(self) -> bool:
         """Whether it can be carried out and reaches the goal."""
-        return self.action is None and not self.unmet and not self.forbidden
+        return not self.fault
 
     def __str__(self) -> str:
-        if self.is_valid:
-            return f"valid: {self.steps} steps reach the goal"
-        if self.action is None:
-            unmet = ", ".join(filter(None, [_listed(self.unmet), *(f"not {atom}" for atom in self.forbidden)]))
-            return f"not valid: after {self.steps} steps these goals do not hold: {unmet}"
-        if self.fault:
-            return f"not valid: step {self.steps + 1}: {self.fault}"
-        reasons = []
-        if self.missing:
-            reasons.append(f"these facts do not hold: {_listed(self.missing)}")
-        if self.forbidden:
-            reasons.append(f"these facts must not hold: {_listed(self.forbidden)}")
-        return f"not valid: step {self.steps + 1}, {self.action}: {'; '.join(reasons)}"
-
-
-def _listed(atoms: tuple[Atom, ...]) -> str:
-    more = f" and {len(atoms) - FACTS_NAMED} more" if len(atoms) > FACTS_NAMED else ""
-    return ", ".join(map(str, atoms[:FACTS_NAMED])) + more
+        return f"not valid: {self.fault}" if self.fault else f"valid: {self.steps} steps reach the goal"
 
 
 @no_garbage_collection()
@@ -198,14 +158,30 @@ def validate(domain: Domain, problem: Problem, plan: Plan) -> PlanCheck:
             grounded = ground_action(domain, action, objects)
             needed, barred = grounded.condition.positive, grounded.condition.negative
             if not (needed <= state and barred.isdisjoint(state)):
-                return PlanCheck(step, action, tuple(sorted(needed - state)), tuple(sorted(barred & state)))
+                fault = f"step {step + 1}, {action}: {_lack(grounded.condition, state)}"
+                return PlanCheck(step, fault)
             outcome = _outcome(grounded, plan.moves.get(step), domain, objects)
         except BadInput as error:
-            return PlanCheck(step, action, fault=str(error))
+            return PlanCheck(step, f"step {step + 1}: {error}")
         state -= outcome.delete
         state |= outcome.add
-    unmet, forbidden = problem.goal.difference(state), problem.negative_goal.intersection(state)
-    return PlanCheck(len(plan.actions), forbidden=tuple(sorted(forbidden)), unmet=tuple(sorted(unmet)))
+    unmet = [
+        *map(str, sorted(problem.goal - state)),
+        *(f"not {atom}" for atom in sorted(problem.negative_goal & state)),
+    ]
+    steps = len(plan.actions)
+    return PlanCheck(steps, f"after {steps} steps these goals do not hold: {_listed(unmet)}" if unmet else "")
+
+
+def _lack(condition: Condition, state: Set[Atom]) -> str:
+    missing, found = ([*map(str, sorted(atoms))] for atoms in (condition.positive - state, condition.negative & state))
+    reasons = [f"these facts do not hold: {_listed(missing)}"] if missing else []
+    return "; ".join([*reasons, f"these facts must not hold: {_listed(found)}"] if found else reasons)
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - FACTS_NAMED} more" if len(names) > FACTS_NAMED else ""
+    return ", ".join(names[:FACTS_NAMED]) + more
 
 
 def _outcome(action: GroundAction, move: NaturesMove | None, domain: Domain, objects: dict[str, str]) -> Outcome:
@@ -219,8 +195,7 @@ def _outcome(action: GroundAction, move: NaturesMove | None, domain: Domain, obj
             f"{action.action}: what nature did is not recorded; write it at the end of the line, such as '{example}'"
         )
     outcome, binding = action.outcomes[move.outcome], move.binding
-    unknown = [v for v in outcome.chosen if v.name in outcome.new or binding[v.name] not in objects]
-    made = [variable for variable in unknown if makes_object(variable, outcome, domain, objects)]
+    made = [variable for variable in outcome.chosen if makes_object(variable, outcome, domain, objects)]
     for variable in outcome.chosen:
         name = binding[variable.name]
         if variable in made and name in objects:
@@ -240,7 +215,7 @@ class Nature:
         self.objects = dict(objects)
         self._rng = rng
         self._known: dict[str, list[str]] = {}
-        self._made: dict[str, int] = {}
+        self._made: dict[str, Iterator[int]] = {}
 
     def move(self, schema: Schema) -> NaturesMove:
         """An outcome of an action of this schema, with values for the outcome's open variables."""
@@ -261,11 +236,8 @@ class Nature:
 
     def _new_object(self, kind: str) -> str:
         """A name that no object has yet: block1, block2, …"""
-        while True:
-            self._made[kind] = self._made.get(kind, 0) + 1
-            name = f"{kind}{self._made[kind]}"
-            if name not in self.objects:
-                break
+        numbers = self._made.setdefault(kind, count(1))
+        name = next(name for name in (f"{kind}{number}" for number in numbers) if name not in self.objects)
         self.objects[name] = kind
         for ancestor, known in self._known.items():
             if self.domain.is_subtype(kind, ancestor):
