@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import random
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +18,7 @@ from bilevel.policies.folder import read_policy
 from bilevel.symbolic.domain import Action, Domain
 from bilevel.symbolic.pddl import read_domain, write_domain
 from bilevel.tasks.task import Task
-from command_line import run
+from command_line import refused, run
 from tiny_demonstrations import WITH_DAGGER, shown
 from tiny_task import TINY
 from undecided_task import BARE, FRAMED
@@ -76,47 +74,16 @@ def test_the_actions_are_learned_and_written(
     assert f"written to {output} in" in text
 
 
-def test_as_json_it_says_the_same(capsys: pytest.CaptureFixture[str], tmp_path: Path, folders: dict[str, Path]) -> None:
-    arguments = "--held-out", 0, "--output", tmp_path / "domain.pddl", "--json"
-    code, text, _ = run(capsys, "domain", "learn", folders["bare"], *arguments)
-    found = json.loads(text)
-    assert code == 0
-    assert (found["episodes"], found["held_out"], found["report"]) == (EPISODES, 0, None)
-    assert [sum(counts) for counts in found["actions"].values()] == [2 * EPISODES, 2 * EPISODES]
-    assert found["untold"] == {}
-
-
-def test_a_file_that_is_there_is_left_alone(
+def test_what_cannot_be_is_refused_in_a_line(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, folders: dict[str, Path]
 ) -> None:
     output = tmp_path / "domain.pddl"
-    output.write_text("what I want to do")
-    code, _, error = run(capsys, "domain", "learn", folders["bare"], "--output", output)
-    assert (code, error.count("\n")) == (2, 1)
-    assert f"{output} exists already" in error
-    assert output.read_text() == "what I want to do"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--held-out", 1), "1.0 is not in the range"),
-        (("--settling", -1), "-1 is not in the range"),
-        (("--task", "nowhere"), "unknown task 'nowhere'"),
-    ],
-)
-def test_what_cannot_be_is_refused_in_a_line(
-    capsys: pytest.CaptureFixture[str],
-    tmp_path: Path,
-    folders: dict[str, Path],
-    arguments: Sequence[object],
-    message: str,
-) -> None:
-    output = tmp_path / "domain.pddl"
-    code, text, error = run(capsys, "domain", "learn", folders["bare"], "--output", output, *arguments)
-    assert (code, text, error.count("\n")) == (2, "", 1)
-    assert message in error
+    words = ("domain", "learn", folders["bare"], "--output", output)
+    assert "unknown task 'nowhere'" in refused(capsys, *words, "--task", "nowhere")
     assert not output.exists()
+    output.write_text("what I want to do")
+    assert f"{output} exists already" in refused(capsys, *words)
+    assert output.read_text() == "what I want to do"
 
 
 def test_what_the_expert_calls_its_actions_plays_no_part(folders: dict[str, Path]) -> None:

@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 
 import tiny_task
+from bilevel.learning.learn import LearningConfig, learn
+from bilevel.lowlevel.training import TrainingConfig
 from bilevel.methods.methods import BILEVEL, METHODS, find_policy
 from bilevel.policies.episode import REASONS
 from bilevel.symbolic.domain import BadInput
 from bilevel.tabletop import TASKS
 from bilevel.tasks.controls import BoxControls
-from command_line import run
+from command_line import refused, run, run_json, run_well
 from tiny_demonstrations import shown
 from tiny_policies import learned_folder, moving_as_the_expert, still_policy
 
@@ -27,22 +29,14 @@ IN_ENVIRONMENTS = [name for name in METHODS if name != "lama" and not name.start
 def policies(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """What was learned for each method that is learned; those that plan share BISON's."""
     folder = tmp_path_factory.mktemp("policies")
+    config = LearningConfig(hidden=8, training=TrainingConfig(epochs=1))
     for method in END_TO_END:
-        options = ("--method", method, "--preset", "paper", "--epochs", 1, "--task", TINY)
-        command("learn", shown().folder, "--output", folder / method, *options)
+        learn(shown(), folder / method, task=tiny_task.TINY, method=method, config=config)
     return {
         name: learned_folder() if method.training == BILEVEL else folder / name
         for name, method in METHODS.items()
         if method.training
     }
-
-
-def command(*arguments: object) -> None:
-    from bilevel import cli
-
-    with pytest.raises(SystemExit) as stopped:
-        cli.main([str(argument) for argument in arguments])
-    assert stopped.value.code in (0, None)
 
 
 @pytest.mark.parametrize("method", IN_ENVIRONMENTS)
@@ -94,27 +88,20 @@ def test_a_planner_that_cannot_express_what_may_happen_says_so(
 # The table and the commands
 
 
-def test_the_commands_name_every_method(capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = run(capsys, "methods")
-    assert code == 0
+def test_the_commands_name_every_method_and_what_is_missing(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = run_well(capsys, "methods")
     assert [line.split()[0] for line in out.splitlines() if not line.startswith(" ")] == list(METHODS)
-    assert max(map(len, out.splitlines())) <= 80
-    _, help_text, _ = run(capsys, "evaluate", "--help")
-    assert all(name in "".join(help_text.split()) for name in METHODS)
-    _, help_text, _ = run(capsys, "learn", "--help")
-    assert all(name in "".join(help_text.split()) for name, method in METHODS.items() if method.training)
+    assert all(name in "".join(run_well(capsys, "evaluate", "--help").split()) for name in METHODS)
 
-
-def test_the_list_says_what_is_missing(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     def not_installed() -> None:
         raise BadInput("no Fast Downward; install it")
 
     monkeypatch.setattr("bilevel.planning.fast_downward.find_program", not_installed)
-    _, out, _ = run(capsys, "methods", "--json")
-    missing = {row["name"]: row["missing"] for row in json.loads(out)["methods"]}
+    missing = {row["name"]: row["missing"] for row in run_json(capsys, "methods")["methods"]}
     assert missing["det-plan"] == missing["lama"] == "no Fast Downward; install it"
     assert missing["bison"] is missing["ndt-plan"] is None
-    assert "not here: no Fast Downward; install it" in " ".join(run(capsys, "methods")[1].split())
 
 
 def test_lama_plans_without_an_environment_and_with_a_time_limit(
@@ -136,30 +123,17 @@ def test_lama_plans_without_an_environment_and_with_a_time_limit(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "reason"),
+    ("words", "reason"),
     [
-        (("--method", "expert", "--planner", "fond"), "the method 'expert' does not plan"),
-        (("--method", "expert", "--planning-seconds", "0"), "0.0 is not in the range x>0"),
-        (("--method", "ndt-plan", "--policy", "p", "--planner", "lama"), "cannot plan with 'lama', but with fond"),
-        (("blocks", "--method", "lama", "--objects", "0"), "'0' is no range of numbers from 1 on"),
-        (
-            ("colour", "--method", "lama", "--noise", "0.7", "--env-args", "colours=3"),
-            "the method 'lama' is measured without an environment: it takes no --noise, --env-args or",
-        ),
+        ("--method expert --planner fond", "the method 'expert' does not plan"),
+        ("--method ndt-plan --policy p --planner lama", "cannot plan with 'lama', but with fond"),
+        ("blocks --method lama --objects 0", "'0' is no range of numbers from 1 on"),
+        ("colour --method lama --noise 0.7", "measured without an environment: it takes no --noise"),
     ],
 )
-def test_bad_input_is_one_line(
-    arguments: tuple[str, ...], reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    code, out, err = run(capsys, "evaluate", *arguments, "--output", tmp_path / "results.jsonl")
-    assert (code, out, len(err.splitlines())) == (2, "", 1)
-    assert reason in err
+def test_bad_input_is_one_line(words: str, reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert reason in refused(capsys, "evaluate", *words.split(), "--output", tmp_path / "results.jsonl")
     assert not list(tmp_path.iterdir())
-
-
-def test_what_needs_no_environment_is_not_run_in_one(capsys: pytest.CaptureFixture[str]) -> None:
-    code, _, err = run(capsys, "run", "blocks", "--method", "lama")
-    assert (code, len(err.splitlines())) == (2, 1)
 
 
 def test_methods_do_not_take_each_others_policies(
@@ -172,12 +146,5 @@ def test_methods_do_not_take_each_others_policies(
         ("pure-nn", "bison", "a policy of the method 'bison', not of 'pure-nn'"),
     ):
         options = ("--method", method, "--policy", policies[folder], "--output", tmp_path / "results.jsonl")
-        code, _, err = run(capsys, "evaluate", TINY, *options)
-        assert (code, reason in err) == (2, True)
-
-
-def test_a_folder_says_by_which_method_it_is_measured(
-    policies: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    options = (TINY, "--objects", 1, "--episodes", 1, "--output", tmp_path / "results.jsonl")
-    assert run(capsys, "evaluate", "--policy", policies["pddl-nn"], *options)[1].startswith("tiny, pddl-nn: ")
+        assert reason in refused(capsys, "evaluate", TINY, *options)
+    assert "needs no environment" in refused(capsys, "run", "blocks", "--method", "lama")

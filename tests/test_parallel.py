@@ -71,12 +71,6 @@ def test_long_work_moves_to_workers_and_short_work_stays_here(monkeypatch: pytes
     assert first not in others
 
 
-def test_a_worker_has_one_thread() -> None:
-    names = "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"
-    found = list(parallel(lambda name: os.environ[name], names, 2))
-    assert found == ["1", "1"]
-
-
 def test_trouble_in_a_worker_comes_out_here() -> None:
     def refuse(item: int) -> int:
         if item == 3:
