@@ -12,10 +12,10 @@ SHARED_MEMORY = 80_000_000  # bytes, the least that Ray accepts
 @contextmanager
 def local_cluster() -> Iterator[Any]:
     """Each node has a core; the cluster has an `address`."""
-    from ray.cluster_utils import Cluster
+    from ray import cluster_utils
 
-    node = {"num_cpus": 1, "num_gpus": 0, "object_store_memory": SHARED_MEMORY}
-    cluster = Cluster(initialize_head=True, head_node_args={**node, "include_dashboard": False})
+    node: dict[str, Any] = {"num_cpus": 1, "num_gpus": 0, "object_store_memory": SHARED_MEMORY}
+    cluster: Any = cluster_utils.Cluster(initialize_head=True, head_node_args={**node, "include_dashboard": False})
     try:
         cluster.add_node(**node)
         yield cluster
