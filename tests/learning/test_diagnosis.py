@@ -14,8 +14,7 @@ from bilevel.demonstrations.dataset import Manifest
 from bilevel.demonstrations.demonstration import Demonstration
 from bilevel.demonstrations.traces import labelled
 from bilevel.learning.diagnosis import Diagnosis, diagnose
-from bilevel.symbolic.domain import NO_FACTS, Atom, Outcome, Schema
-from bilevel.symbolic.pddl import parse_domain, write_domain
+from bilevel.symbolic.domain import Atom
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.task import Task
 from tiny_demonstrations import shown
@@ -52,12 +51,6 @@ def test_both_levels_can_be_learned_from_an_expert(task: Task, tmp_path: Path) -
     assert found.controls.with_action > 0.8 * found.controls.steps
 
 
-def test_the_same_data_give_the_same_diagnosis() -> None:
-    one, other = (diagnosis(shown()) for _ in range(2))
-    assert one.controls.told is not None
-    assert (one.controls, one.for_rules, one.for_network) == (other.controls, other.for_rules, other.for_network)
-
-
 # Rules
 
 
@@ -66,17 +59,8 @@ def test_without_goals_there_are_no_rules() -> None:
     assert str(found.for_rules) == "no: no episode has a goal; `bilevel import` can find goals in hindsight"
 
 
-def never_at(scene: Scene) -> Iterator[Atom]:
-    return (fact for fact in label(scene) if fact.predicate != "at")
-
-
 def never_carrying(scene: Scene) -> Iterator[Atom]:
     return (fact for fact in label(scene) if fact.predicate != "carrying")
-
-
-def test_without_goals_that_come_true_there_are_no_rules() -> None:
-    found = diagnosis(shown(), label_by=replace(TINY, label=never_at))
-    assert str(found.for_rules).startswith("no: no fact of a goal becomes true by the effects of an action")
 
 
 def test_without_effects_of_actions_there_are_no_rules() -> None:
@@ -96,43 +80,6 @@ def test_changes_that_no_action_explains_cast_doubt() -> None:
     assert "6 of 12 changes are not the effect of an action" in str(found.for_rules)
     assert found.for_network.answer == "doubtful"
     assert "steps have no action and are left out" in str(found.for_network)
-
-
-def test_goals_that_were_never_reached_cast_doubt() -> None:
-    further = frozenset({Atom("carrying", ("parcel1",))})
-    changed = [replace(each, goals=tuple((start, goal | further) for start, goal in each.goals)) for each in shown()]
-    assert "goals with 'carrying' were never reached" in str(diagnosis(changed).for_rules)
-
-
-CAREFUL = parse_domain("""
-(define (domain delivery)
-  (:requirements :strips :typing :negative-preconditions)
-  (:types parcel spot)
-  (:predicates (free) (lying ?p - parcel) (carrying ?p - parcel) (at ?p - parcel ?s - spot) (empty ?s - spot) (wet))
-  (:action pick :parameters (?p - parcel)
-    :precondition (and (free) (lying ?p) (not (wet)))
-    :effect (and (carrying ?p) (not (free)) (not (lying ?p))))
-  (:action put :parameters (?p - parcel ?s - spot)
-    :precondition (and (carrying ?p) (empty ?s))
-    :effect (and (at ?p ?s) (free) (not (carrying ?p)) (not (empty ?s)))))
-""")
-
-
-def test_rules_that_a_policy_refuses_cast_doubt() -> None:
-    found = diagnosis(shown(), replace(TINY, domain=CAREFUL))
-    assert found.for_rules.answer == "doubtful"
-    assert "tests for the absent fact wet()" in str(found.for_rules)
-
-
-def test_a_domain_in_adl_has_no_rules() -> None:
-    schemas = {
-        name: Schema(name, schema.parameters, NO_FACTS, (Outcome(NO_FACTS, NO_FACTS),))
-        for name, schema in TINY.domain.schemas.items()
-    }
-    text = write_domain(TINY.domain).replace(":strips", ":adl")
-    adl = replace(TINY.domain, schemas=schemas, adl=text)
-    found = diagnosis(shown(), replace(TINY, domain=adl))
-    assert str(found.for_rules) == "no: the domain is in ADL: a planner acts in it, not rules"
 
 
 # The network
@@ -163,14 +110,6 @@ def test_controls_at_random_cast_doubt() -> None:
     assert found.controls.told is not None
     assert found.controls.told < 0.1
     assert "what the network is told says little of what was done" in str(found.for_network)
-
-
-def test_demonstrators_who_do_it_in_different_ways_cast_doubt() -> None:
-    data: Sequence[Demonstration] = shown(TINY, 1)
-    other_way = [with_controls(each, each.controls * np.array([-1, -1, 1], np.float32)) for each in data]
-    one, both = diagnosis([*data, *data]), diagnosis([*data, *other_way])
-    assert one.for_network.answer == "yes"
-    assert "it was done in several ways" in str(both.for_network)
 
 
 def test_what_strikes_about_single_numbers_is_noted() -> None:

@@ -12,11 +12,6 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from bilevel.demonstrations.collect import collect
-from bilevel.demonstrations.dataset import Demonstrations
-from bilevel.demonstrations.demonstration import Demonstration
-from bilevel.demonstrations.traces import explain, label
-from bilevel.experiments.evaluate import evaluate
 from bilevel.files import folder_lock
 from bilevel.learning.learn import LearningConfig, learn
 from bilevel.lowlevel.encoding import Encoding
@@ -30,10 +25,10 @@ from bilevel.rules.rule import Rule
 from bilevel.symbolic.domain import BadInput
 from bilevel.tasks.controls import Controls
 from bilevel.tasks.scene_env import SceneEnv
-from bilevel.tasks.task import Expert, Task
+from bilevel.tasks.task import Task
 from tiny_demonstrations import EPISODES, QUICK, WITH_DAGGER, samples, shown
 from tiny_policies import RULES
-from tiny_task import TINY, TINY_ACTING, TINY_DISCRETE, act
+from tiny_task import TINY, TINY_ACTING, TINY_DISCRETE
 
 TASKS = [TINY, TINY_DISCRETE, TINY_ACTING]
 
@@ -63,14 +58,6 @@ def test_both_levels_are_learned(task: Task, tmp_path: Path) -> None:
     assert rollout(env, policy, 1, stop=lambda: env.steps == 20).steps == 20
 
 
-def test_the_expert_is_imitated_with_more_objects_than_it_showed(tmp_path: Path) -> None:
-    demonstrations = collect(TINY, tmp_path / "demonstrations", objects=2, episodes=20)
-    config = LearningConfig(hidden=32, training=TrainingConfig(epochs=60, batch=64, learning_rate=5e-3))
-    learn(demonstrations, tmp_path / "policy", task=TINY, config=config)
-    records = evaluate(tmp_path / "policy", TINY, objects=[1, 4], episodes=5)
-    assert sum(record.success for record in records) >= 7
-
-
 def test_without_a_task_the_recorded_labels_are_used(tmp_path: Path) -> None:
     """The same comes of it, but there is no DAgger, whatever the settings say, and a remark about that."""
     told: list[str] = []
@@ -83,30 +70,6 @@ def test_without_a_task_the_recorded_labels_are_used(tmp_path: Path) -> None:
         "the task 'tiny' is not registered here (see --task): learned without DAgger"
     ]
     assert set(told) == {"labelling", "training"}
-
-
-@pytest.mark.parametrize("expert", [None, Expert(act=act), lambda env: Expert(act=act)], ids=["none", "acting", "made"])
-def test_an_expert_that_cannot_be_asked_is_not(expert: Any, tmp_path: Path) -> None:
-    task = replace(TINY, expert=expert)
-    learned = learn(shown(), tmp_path / "one", task=task, config=WITH_DAGGER)
-    assert learned.digest == learn(shown(), tmp_path / "two", task=TINY, config=QUICK).digest
-
-
-def test_progress_is_told_stage_by_stage_and_losses_are_kept(tmp_path: Path) -> None:
-    told: list[Progress] = []
-    learned = learn(shown(), tmp_path, task=TINY, config=WITH_DAGGER, callback=told.append)
-    assert [(progress.stage, progress.done, progress.total) for progress in told] == [
-        *(("labelling", number, EPISODES) for number in range(1, EPISODES + 1)),
-        *(("training", number, 2) for number in (1, 2)),
-        *(("DAgger, round 1", number, 2) for number in (1, 2)),
-        *(("training, round 1", number, 2) for number in (1, 2)),
-    ]
-    assert all({"loss/training", "loss/validation"} <= one.values.keys() for one in told if one.stage == "training")
-    assert (tmp_path / "training.png").read_bytes().startswith(b"\x89PNG")
-    lines = [msgspec.json.decode(line) for line in (tmp_path / "training.jsonl").read_text().splitlines()]
-    assert [(line["round"], line.get("number")) for line in lines] == [(0, 1), (0, 2), (1, None), (1, 1), (1, 2)]
-    assert learned.card.summary["samples"] >= len(samples()) + 2 * 16  # each episode goes on for that long at least
-    assert learned.card.summary["validation_loss"] == min(line["validation_loss"] for line in lines[3:])
 
 
 # Stopping and going on
@@ -167,21 +130,6 @@ def test_an_unfinished_policy_goes_on_only_with_its_own_options_and_a_finished_o
 # What is kept, recorded, or left out
 
 
-def test_steps_that_labels_do_not_explain_are_left_out_unless_recorded_actions_may_be_used(tmp_path: Path) -> None:
-    """Those are the steps before something slipped away; what rules are learned from is the same."""
-    data = collect(TINY, tmp_path / "data", objects=2, episodes=3, slip_rate=0.05)
-    explained = [explain(each, data.domain, *label(each), use_recorded=False).actions for each in data]
-    known = sum(action is not None for actions in explained for action in actions)
-    assert known < sum(each.steps for each in data)
-    without, with_them = (
-        learn(data, tmp_path / str(use), task=TINY, config=replace_in(QUICK, recorded_actions=use))
-        for use in (False, True)
-    )
-    assert without.card.summary["samples"] == known
-    assert with_them.card.summary["samples"] == sum(each.steps for each in data)
-    assert rules_of(without) == rules_of(with_them)
-
-
 def test_rules_are_learned_above_a_network_that_is_kept(tmp_path: Path) -> None:
     network = learn(shown(), tmp_path / "network", task=TINY, config=QUICK, seed=3)
     assert isinstance(network, LearnedPolicy)
@@ -240,34 +188,9 @@ def test_another_network_can_be_handed_over(task: Task, tmp_path: Path) -> None:
 # What cannot be learned from
 
 
-def broken_off(whole: Demonstration, steps: int = 3) -> Demonstration:
-    """The same before anything has happened."""
-    return replace(
-        whole,
-        agent=whole.agent[: steps + 1],
-        features=whole.features[: steps + 1],
-        visible=whole.visible[: steps + 1],
-        controls=whole.controls[:steps],
-        executed=whole.executed[:steps],
-        actions=whole.actions[:steps],
-        states=whole.states[:1],
-        goals=whole.goals[:1],
-        events=(),
-        snapshots={},
-    )
-
-
-def of_tiny(*items: Demonstration) -> Demonstrations:
-    return Demonstrations(items, task="tiny", spec=TINY.spec, domain=TINY.domain, controls=shown().controls)
-
-
 def test_demonstrations_that_show_no_rule_are_bad_input(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="show no rule"):
-        learn(of_tiny(broken_off(shown()[0]), broken_off(shown()[1])), tmp_path, task=TINY, config=QUICK)
-
-
-def test_a_single_demonstration_is_enough_to_learn_from(tmp_path: Path) -> None:
-    assert learn(of_tiny(shown()[0]), tmp_path, task=TINY, config=QUICK).digest
+        learn(shown(), tmp_path, task=replace(TINY, label=lambda scene: ()), config=QUICK)
 
 
 def test_training_that_diverges_gives_no_policy(tmp_path: Path) -> None:
@@ -275,11 +198,6 @@ def test_training_that_diverges_gives_no_policy(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="training diverged: its loss is not finite"):
         learn(shown(), tmp_path, task=TINY, config=wild)
     assert not (tmp_path / "policy.json").exists()
-
-
-def test_demonstrations_in_memory_are_as_good_as_those_in_a_folder(tmp_path: Path) -> None:
-    in_memory = learn(of_tiny(*shown()), tmp_path / "memory", task=TINY, config=QUICK)
-    assert in_memory.digest == learn(shown(), tmp_path / "folder", task=TINY, config=QUICK).digest
 
 
 def test_the_same_seed_gives_the_same_policy_for_any_number_of_workers(tmp_path: Path) -> None:

@@ -69,12 +69,6 @@ def test_what_the_expert_calls_by_two_names_cannot_be_asked() -> None:
     assert translation(*[("go p1", "walk p1"), ("go p2", "run p2")] * 3).forms == {}
 
 
-def test_a_slip_now_and_then_is_not_a_way_to_say_it() -> None:
-    doings = [("go p1", "walk p1"), ("go p2", "walk p2")] * 6
-    found = translation(*doings, ("go p1", "fly p7"))
-    assert found.forms == {"go": Form("walk", (0,), 1)}
-
-
 @pytest.mark.parametrize(
     "doings",
     [
@@ -87,9 +81,3 @@ def test_what_the_expert_did_is_not_guessed(doings: Sequence[tuple[str, str]]) -
     found = translation(*doings)
     assert found.learned_action(action("walk p3")) is None
     assert found.learned_action(None) is None
-
-
-def test_who_said_nothing_cannot_be_asked() -> None:
-    found = find_translation([([action("go p1")] * 2, [None, None])])
-    assert found.forms == {}
-    assert found.expert_action(action("go p1"), never) is None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bilevel.learning.rules import Decision, RuleGaps, find_gaps
-from bilevel.rules.learning import extend_rules, learn_rules
 from bilevel.rules.traces import Trace
 from bilevel.symbolic.domain import Action, Atom, Facts
 from bilevel.symbolic.semantics import ground_action, progress
@@ -59,24 +58,6 @@ def test_every_state_without_a_rule_is_a_problem_and_its_trace_goes_up_to_the_ne
     assert [done(trace) for trace in found.traces] == [actions, actions[1:], actions[2:]]
 
 
-def test_the_rules_that_the_traces_show_go_behind_the_others() -> None:
-    usual = learn_rules(
-        gaps_of([("pick a", True), ("place a l", True)], facts("clear a, clear l, gripper-free")).traces, BLOCKS
-    )
-    rules = extend_rules(usual, gaps_of(UNDONE + REST).traces, BLOCKS)
-    assert rules[:2] == usual
-    assert [rule.action.name for rule in rules] == ["place", "pick", "take", "put-aside", "take"]
-
-
-def test_where_the_rules_sufficed_there_is_no_gap() -> None:
-    assert gaps_of(REST, facts("clear a, clear l, at b m, gripper-free")) == RuleGaps()
-
-
-def test_where_no_goal_was_achieved_there_is_a_problem_but_no_trace() -> None:
-    found = gaps_of(UNDONE[:2])
-    assert (len(found.problems), found.traces) == (2, ())
-
-
 def test_what_only_looks_like_an_action_ends_the_trace() -> None:
     """The block was to be placed, and slipped out of the hand."""
     start = facts("at a m, clear l, at b l, gripper-free") - facts("at b l")
@@ -88,12 +69,3 @@ def test_what_only_looks_like_an_action_ends_the_trace() -> None:
     decisions += [Decision(held, GOAL, OBJECTS, action("place a l"), False)] * 8
     found = find_gaps(BLOCKS, decisions, after(held, "place a l"), GOAL)
     assert (len(found.problems), found.traces) == (1, ())
-
-
-def test_an_unexplained_change_ends_the_trace() -> None:
-    decisions = [Decision(CIRCLE, GOAL, OBJECTS, action("take a m"), True)] * 8
-    teleported = facts("clear a, clear m, at b l, gripper-free")
-    decisions += [Decision(teleported, GOAL, OBJECTS, action("take b l"), False)] * 8
-    held = after(teleported, "take b l")
-    decisions += [Decision(held, GOAL, OBJECTS, action("place b m"), False)] * 8
-    assert find_gaps(BLOCKS, decisions, after(held, "place b m"), GOAL).traces == ()

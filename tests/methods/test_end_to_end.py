@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +15,14 @@ from safetensors.numpy import load_file, save_file
 from bilevel.demonstrations.traces import label
 from bilevel.learning.learn import LearningConfig, learn
 from bilevel.lowlevel.training import TrainingConfig, split
-from bilevel.methods.end_to_end import ENCODINGS, GraphSamples, encode_graphs
-from bilevel.methods.methods import find_policy, load_policy, read_learned
+from bilevel.methods.end_to_end import ENCODINGS, GraphSamples, encode_graphs, read_end_to_end
+from bilevel.methods.methods import find_policy, load_policy
 from bilevel.policies.folder import DOMAIN, POLICY, WEIGHTS, LearnedPolicy, read_policy
 from bilevel.policies.rollout import rollout
 from bilevel.progress import Progress
 from bilevel.symbolic.domain import BadInput
 from bilevel.tasks.scene_env import SceneEnv
-from bilevel.tasks.task import Expert, Task
+from bilevel.tasks.task import Task
 from tiny_demonstrations import EPISODES, QUICK, WITH_DAGGER, shown
 from tiny_policies import learned_folder
 from tiny_task import TINY, TINY_ACTING, TINY_DISCRETE
@@ -71,7 +70,7 @@ def test_a_policy_is_learned_written_read_and_runs_with_more_objects(task: Task,
     made = learned(tmp_path, task, config, method=method, seed=5, callback=note)
     assert losses[-1] < losses[0] / 2
     assert made.card.summary["samples"] == sum(each.steps for each in shown(task))
-    found = read_learned(tmp_path)
+    found = read_end_to_end(tmp_path)
     assert (found.card, found.domain, found.digest) == (made.card, made.domain, made.digest)
     env, policy = SceneEnv(task, 4), load_policy(tmp_path, task)
     steps = iter(range(29))
@@ -96,12 +95,6 @@ def test_dagger_adds_samples_and_what_was_stopped_goes_on(task: Task, tmp_path: 
     assert learned(tmp_path / "other", task, WITH_DAGGER, seed=1).digest != whole.digest
 
 
-def test_an_expert_that_cannot_show_is_not_asked(tmp_path: Path) -> None:
-    assert isinstance(TINY.expert, Expert)
-    task = replace(TINY, expert=Expert(control=TINY.expert.control))
-    assert learned(tmp_path / "unasked", task, WITH_DAGGER).digest == learned(tmp_path / "cloned").digest
-
-
 # Folders
 
 
@@ -118,7 +111,6 @@ def folder(made: Path, tmp_path: Path) -> Path:
 
 
 def test_methods_do_not_take_each_others_folders(folder: Path) -> None:
-    assert isinstance(read_learned(learned_folder()), LearnedPolicy)
     with pytest.raises(BadInput, match="a policy of the method 'pddl-nn', not of bison"):
         read_policy(folder)
     for other, method in ((folder, "pddl-nn"), (learned_folder(), "bison")):
@@ -135,11 +127,6 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], str, str]] = {  # the file th
     "no weights": (lambda f: (f / WEIGHTS).unlink(), WEIGHTS, "there is no such file"),
     "method": (lambda f: edit(f, method="a\nb"), POLICY, r"a policy of the method 'a\nb', not of pure-nn or pddl-nn"),
     "another method": (lambda f: edit(f, method="pure-nn"), DOMAIN, "its 'arity' would be 0, but policy.json says 2"),
-    "other hidden": (
-        lambda f: edit(f, network={"kind": "end-to-end", "hidden": 99_999, "rounds": 2}),
-        WEIGHTS,
-        "not the weights of this network: ",
-    ),
     "tensor too many": (
         lambda f: save_file({**load_file(f / WEIGHTS), "more": np.zeros(1, np.float32)}, f / WEIGHTS),
         WEIGHTS,
@@ -153,7 +140,7 @@ def test_what_is_wrong_is_one_line_that_names_the_file(name: str, folder: Path) 
     damage, file, reason = DAMAGES[name]
     damage(folder)
     with pytest.raises(BadInput) as error:
-        read_learned(folder)
+        read_end_to_end(folder)
     message = str(error.value)
     assert message.startswith(f"{folder / file}: ")
     assert reason in message

@@ -122,73 +122,7 @@ def test_the_network_is_what_the_definition_says(domain: Domain, method: str, se
         assert (policy.state, policy.goal, policy.action) == (question.state, question.goal, None)
 
 
-def test_gradients_are_those_of_the_definition() -> None:
-    """Ties and all: facts of one predicate begin alike."""
-    rng = np.random.default_rng(3)
-    network = made(rng, "pddl-nn", FULL, hidden=4).double()
-    encoded = [
-        encode_graphs(network.encoding, [q.scene], [(q.state, q.goal, None)], np.zeros((1, 3), np.float32), 0)
-        for q in (random_question(rng, FULL) for _ in range(4))
-    ]
-    table = tuple(
-        part.double() if part.is_floating_point() else part for part in network.table(GraphSamples.concatenate(encoded))
-    )
-    parameters = list(network.parameters())
-    directions = [torch.from_numpy(rng.normal(size=parameter.shape)) for parameter in parameters]
-
-    def loss() -> torch.Tensor:
-        return network.loss(*network.predict(table, torch.arange(4)))
-
-    def moved(by: float) -> torch.Tensor:
-        with torch.no_grad():
-            for parameter, direction in zip(parameters, directions, strict=True):
-                parameter.add_(by * direction)
-            return loss()
-
-    gradients = torch.autograd.grad(loss(), parameters)
-    slope = sum(float((g * d).sum()) for g, d in zip(gradients, directions, strict=True))
-    small = 1e-7
-    above, below = moved(small), moved(-2 * small)
-    assert slope == pytest.approx(float((above - below) / (2 * small)), rel=1e-4)
-
-
 # What plays a part, and what does not
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_the_order_of_objects_plays_no_part(method: str) -> None:
-    rng = np.random.default_rng(1)
-    network = made(rng, method, FULL)
-    asked = random_question(rng, FULL)
-    things = {kind: list(asked.scene.of_type(kind))[::-1] for kind in list(SPEC.objects)[::-1]}
-    objects = {kind: {t.name: {f: t[f] for f in SPEC.objects[kind]} for t in ts} for kind, ts in things.items()}
-    mixed = asked._replace(scene=Scene(SPEC, {f: asked.scene.agent[f] for f in SPEC.agent}, objects))
-    assert list(mixed.scene.objects) == list(asked.scene.objects)[::-1]
-    assert ask_torch([mixed], network) == pytest.approx(ask_torch([asked], network), abs=1e-5)
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_facts_are_told_to_one_method_and_what_is_for_labels_alone_to_the_other(method: str) -> None:
-    rng = np.random.default_rng(2)
-    network = made(rng, method, FULL)
-    asked = random_question(rng, FULL, most=9)
-    before = ask_torch([asked], network)
-    names = list(asked.scene.objects)
-    for fact in (
-        Atom("busy"),
-        Atom("free", (names[0],)),
-        Atom("by", (names[0], names[-1])),
-        Atom("between", (names[0],) * 3),
-    ):
-        for other in (asked._replace(state=asked.state ^ {fact}), asked._replace(goal=asked.goal ^ {fact})):
-            assert np.array_equal(ask_torch([other], network), before) == (method == "pure-nn")
-    for feature, kind, told in (("red", "block", True), ("end", "tray", True), ("serial", "block", False)):
-        scene = asked.scene
-        features = scene.features.copy()
-        features[scene.roster.rows(kind), SPEC.column[feature]] += 1
-        other = asked._replace(scene=Scene.from_arrays(SPEC, scene.values, features, scene.roster))
-        changes = not np.array_equal(ask_torch([other], network), before)
-        assert changes == (told and method == "pure-nn")
 
 
 @pytest.mark.parametrize("task", [*TASKS.values(), TINY], ids=lambda task: task.name)

@@ -98,14 +98,6 @@ def test_an_environment_must_draw_and_take_numbers(tmp_path: Path) -> None:
         policy(SceneEnv(TINY_DISCRETE, 1), settings(tmp_path))
 
 
-def test_what_is_random_follows_from_the_episode_alone(env: SceneEnv, tmp_path: Path) -> None:
-    actor = policy(env, settings(tmp_path))
-    for seed in (3, 4, 3):
-        actor.reset(env.reset(seed))
-    first, other, again = (reset["seed"] for reset in asked(tmp_path, "reset"))
-    assert first == again != other
-
-
 @pytest.mark.parametrize(
     ("behaviour", "others", "complaint"),
     [

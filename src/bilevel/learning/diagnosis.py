@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from bilevel.demonstrations.checking import Contents, readable_episodes
 from bilevel.demonstrations.dataset import DOMAIN, Manifest, read_manifest
@@ -36,6 +35,7 @@ HARDLY = 0.3  # of the controls' variance; below, what the network is told says 
 MOST_DECISIONS = 2000
 MOST_STEPS = 6000  # that are compared with each other
 NEIGHBOURS = 3
+FOLDS = 5  # the episodes of one are predicted from those of the others
 
 
 class Verdict(NamedTuple):
@@ -109,8 +109,7 @@ class Diagnosis:
             return
         targets = self._space.encode(demonstration.controls)
         self._targets.append(targets)
-        if len(steps) > self._most:
-            steps = np.sort(np.random.default_rng(number).choice(steps, self._most, replace=False))
+        steps = steps[:: 1 + len(steps) // self._most]
         seen = {name: getattr(demonstration, name)[steps] for name in ("agent", "features", "visible")}
         scenes = replace(demonstration, **seen).scenes(self._encoding.spec)
         situations = [(states[step], goals[step], actions[step]) for step in steps.tolist()]
@@ -214,25 +213,16 @@ def told_share(samples: Samples) -> float | None:
     told = np.concatenate([samples.globals, *samples.objects.swapaxes(0, 1)], axis=1)
     missed = spread = 0.0
     for schema in np.unique(samples.schemas):
-        rows = np.flatnonzero(samples.schemas == schema)
-        if len(np.unique(samples.episodes[rows])) > 1:
-            targets = samples.targets[rows]
-            predicted = targets[_neighbours(told[rows], samples.episodes[rows])].mean(axis=1)
-            missed += float(((targets - predicted) ** 2).sum())
-            spread += float(((targets - samples.targets.mean(axis=0)) ** 2).sum())
+        rows = samples.schemas == schema
+        scale = np.maximum(told[rows].std(axis=0), 1e-6)
+        for fold in range(FOLDS):
+            held_out = samples.episodes % FOLDS == fold
+            asked, known = np.flatnonzero(rows & held_out), np.flatnonzero(rows & ~held_out)
+            if len(asked) and len(known) >= NEIGHBOURS:
+                mine, others = ((told[part] / scale).astype(np.float64) for part in (asked, known))
+                distances = (others**2).sum(axis=1) - 2 * mine @ others.T  # but for what is the same in a row
+                nearest = known[np.argpartition(distances, NEIGHBOURS - 1, axis=1)[:, :NEIGHBOURS]]
+                targets = samples.targets[asked]
+                missed += float(((targets - samples.targets[nearest].mean(axis=1)) ** 2).sum())
+                spread += float(((targets - samples.targets.mean(axis=0)) ** 2).sum())
     return round(1 - missed / spread, 4) if spread else None
-
-
-def _neighbours(told: Array, episodes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return for each row the nearest rows of other episodes."""
-    spread = told.std(axis=0)
-    scaled = (told[:, spread > 1e-6] / spread[spread > 1e-6]).astype(np.float64)
-    squares = (scaled**2).sum(axis=1)
-    count = min(NEIGHBOURS, len(told) - int(np.unique(episodes, return_counts=True)[1].max()))
-    nearest = []
-    for start in range(0, len(told), 500):
-        part = slice(start, start + 500)
-        distance = squares[part, None] + squares[None] - 2 * scaled[part] @ scaled.T
-        distance[episodes[part, None] == episodes[None]] = np.inf
-        nearest.append(np.argsort(distance, axis=1, kind="stable")[:, :count])
-    return np.concatenate(nearest)

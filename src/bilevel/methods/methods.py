@@ -115,11 +115,6 @@ class Method:
         """Whether it is a published model, whose weights nothing stands in for."""
         return self.load is _vla
 
-    @property
-    def is_symbolic(self) -> bool:
-        """Whether it is measured without an environment."""
-        return self.load is _symbolic
-
     def check(self, options: Options) -> None:
         """`BadInput` where something is missing, or given and not needed."""
         plans, has_policy = options.planner or options.planning_seconds, options.policy is not None
@@ -394,12 +389,3 @@ def load_policy(
         )
     found.check(task)
     return found.bind(task.labels, task.switches)
-
-
-def read_learned(folder: Path) -> LearnedPolicy:
-    """Return all that is in a policy folder of any method; `BadInput` names the file that is missing or damaged."""
-    if read_card(folder).method == BISON:
-        return read_policy(folder)
-    from bilevel.methods.end_to_end import read_end_to_end
-
-    return read_end_to_end(folder)
