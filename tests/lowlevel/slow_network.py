@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from bilevel.symbolic.domain import Action, Atom, Domain, Facts
 from bilevel.tasks.scene import Array, Scene, Thing
-from bilevel.tasks.spec import Angle, LabelOnly, Position, Role, Scalar, Spec
+from bilevel.tasks.spec import Angle, LabelOnly, Position, Role, Scalar
 
 Vector = list[float]
 
@@ -110,16 +110,6 @@ def relative(scene: Scene, thing: Thing, feature: str, role: Position) -> float:
     if feature == frame[0]:
         return dx * direction[0] + dy * direction[1]
     return dy * direction[0] - dx * direction[1]
-
-
-def sizes(domain: Domain, spec: Spec) -> tuple[int, int]:
-    """How many numbers describe the agent with what holds, and an argument."""
-    scene = Scene(spec, dict.fromkeys(spec.agent, 0.0), {})
-    nothing: Facts = frozenset()
-    return (
-        len(encode_global(domain, scene, nothing, nothing)),
-        len(encode_argument(domain, scene, nothing, nothing, "nobody", 0)),
-    )
 
 
 def one_hot(index: int, size: int) -> Vector:

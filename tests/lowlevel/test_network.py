@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_cases import Case, cases, random_scene
-from slow_network import sizes
+from safetensors.numpy import save
 
 from bilevel.lowlevel.encoding import FeatureEncoder, encoding_of, turns
 from bilevel.lowlevel.network import GraphNetwork, TorchNetwork, scales_of, weights_of
-from bilevel.lowlevel.numpy_network import NumpyNetwork, weight_shapes
+from bilevel.lowlevel.numpy_network import NumpyNetwork, Weights, check_shapes, read_weights, weights_data
 from bilevel.symbolic.domain import Action, BadInput
 from bilevel.tasks.controls import BoxControls, DiscreteControls
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.spec import Angle, Position, Scalar, Spec
-from tiny_demonstrations import samples
 from tiny_task import DOMAIN, SPEC
 
 pytestmark = pytest.mark.filterwarnings("ignore:Initializing zero-element tensors")
@@ -42,16 +42,6 @@ def test_both_networks_are_what_the_definition_says(case: Case) -> None:
     assert case.ask_torch() == pytest.approx(slowly, rel=1e-3, abs=1e-3)
     assert agree(case.numpy_network().control(case.scene, *case.situation), slowly, case)
     assert agree(TorchNetwork(case.network, case.weights).control(case.scene, *case.situation), slowly, case)
-
-
-@given(cases())
-@settings(max_examples=20, deadline=None)
-def test_sizes_and_shapes_are_what_the_definition_says(case: Case) -> None:
-    encoding = case.network.encoding
-    assert (encoding.global_size, encoding.object_size) == sizes(case.domain, case.scene.spec)
-    hidden = case.weights["readout.0.bias"].size
-    shapes = {name: array.shape for name, array in case.weights.items()}
-    assert weight_shapes(encoding, case.network.controls, hidden, case.rounds) == shapes
 
 
 @given(cases(), st.integers(0, 2**32))
@@ -105,29 +95,39 @@ def test_weights_of_another_network_are_refused() -> None:
 # Scales
 
 
-def test_scales_are_those_of_the_samples() -> None:
-    """One over the standard deviation; what hardly changes is left as it is, and so are facts."""
-    found = samples()
-    network = GraphNetwork(encoding_of(DOMAIN, SPEC), BOX)
-    network.set_scales(found)
-    features = network.encoding.features
-    assert network.global_scale[0] == pytest.approx(1 / found.globals[:, 0].std(), rel=1e-4)  # closed
-    for column in range(2):  # x and y from the agent
-        numbers = found.objects[..., column]
-        assert network.object_scale[column] == pytest.approx(1 / numbers[numbers != 0].std(), rel=1e-4)
-    assert set(network.global_scale[features.agent_size :].tolist()) == {1.0}
-    assert set(network.object_scale[features.object_size :].tolist()) == {1.0}
-
-
-def test_what_never_changes_has_no_scale() -> None:
-    numbers = np.array([[3.0, 0.0, 1.0], [3.0, 0.0, 0.0], [3.0, 0.0, -1.0]], np.float32)
-    assert scales_of(numbers, without_zeros=True).tolist() == [1.0, 1.0, 1.0]
-    assert scales_of(numbers)[2] == pytest.approx(1 / numbers[:, 2].std())
-
-
 def test_rounding_errors_of_an_angle_that_never_changes_are_not_blown_up() -> None:
     """The sine of half a turn is hardly ever nought; noise may turn what the demonstrations never turned."""
     numbers = np.array([[8e-8, -1.0], [-9e-8, 1.0], [3e-8, -1.0]], np.float32)
     assert scales_of(numbers, turns=[0, 1]).tolist() == [1.0, pytest.approx(1 / numbers[:, 1].std())]
     told = FeatureEncoder(Spec({"x": Position, "way": Angle, "speed": Scalar}, {"car": {"way": Angle, "x": Position}}))
     assert (turns(told.agent_numbers), turns(told.object_numbers)) == ([1, 2], [0, 1])
+
+
+# Weights in files
+
+WEIGHTS: Weights = {"a": np.arange(6, dtype=np.float32).reshape(2, 3).T, "b": np.ones(2, np.float32)}
+SHAPES = {"a": (3, 2), "b": (2,)}
+
+
+def test_weights_are_read_as_they_were_written(tmp_path: Path) -> None:
+    (tmp_path / "weights").write_bytes(weights_data(WEIGHTS))
+    found = read_weights(tmp_path / "weights")
+    assert all(np.array_equal(found[name], array) for name, array in WEIGHTS.items())
+    check_shapes(tmp_path, found, SHAPES)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (weights_data(WEIGHTS)[:-1], "damaged: "),
+        (save({"a": np.zeros(2)}), "the tensor 'a' does not hold finite 32-bit numbers"),
+        (weights_data({"a": np.array([np.nan], np.float32)}), "the tensor 'a' does not hold finite"),
+        (weights_data({"a": WEIGHTS["a"]}), "the tensor 'b' is missing, but"),
+        (weights_data({**WEIGHTS, "b": WEIGHTS["a"]}), r"the tensor 'b' is of shape \(3, 2\), but in this network"),
+    ],
+)
+def test_other_files_are_refused_in_one_line_that_names_them(tmp_path: Path, data: bytes, message: str) -> None:
+    path = tmp_path / "weights"
+    path.write_bytes(data)
+    with pytest.raises(BadInput, match=f"^{path}: {message}[^\n]*$"):
+        check_shapes(path, read_weights(path), SHAPES)

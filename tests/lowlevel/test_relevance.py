@@ -44,26 +44,6 @@ def test_of_two_that_go_together_both_stay() -> None:
     assert irrelevant_arguments(found, ENCODING) == {}
 
 
-def test_where_none_is_needed_all_stay() -> None:
-    """As in a movement that is the same each time: its controls follow from the agent alone."""
-    found = samples_of([0], episodes=20)
-    found.globals[:, 0] = found.objects[:, 0, 0]
-    found.targets[:] = np.sin(found.globals[:, :1])
-    assert irrelevant_arguments(found, ENCODING) == {}
-
-
-def test_from_one_demonstration_all_stay() -> None:
-    assert irrelevant_arguments(samples_of([0], episodes=1, steps=200), ENCODING) == {}
-
-
-def test_a_fact_about_an_argument_may_matter() -> None:
-    """Where it is plays no part, but what holds of it does."""
-    found, fact = samples_of([0], episodes=20), ENCODING.features.object_size
-    found.objects[:, 1, fact] = np.arange(len(found)) // 5 % 2
-    found.targets[:] = found.targets * (1 - 2 * found.objects[:, 1, fact : fact + 1])
-    assert irrelevant_arguments(found, ENCODING) == {}
-
-
 def test_samples_without_an_argument_are_those_that_are_encoded_without_it() -> None:
     spec = replace(SPEC, untold={"put": ("?p",)})
     theirs = label_demonstrations(shown().with_spec(spec), TINY).samples

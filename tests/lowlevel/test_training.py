@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from functools import partial
 
@@ -18,7 +17,7 @@ from bilevel.lowlevel.network import GraphNetwork
 from bilevel.lowlevel.numpy_network import Weights
 from bilevel.lowlevel.training import Augmentation, Epoch, Trained, TrainingConfig, images, split, train
 from bilevel.symbolic.domain import Action, BadInput
-from bilevel.tasks.controls import BoxControls, DiscreteControls
+from bilevel.tasks.controls import BoxControls
 from bilevel.tasks.scene import Array, Scene
 from bilevel.tasks.spec import Angle, Mirror, Position, Role, Scalar, Spec, Symmetry, Transpose
 from bilevel.tasks.task import Task
@@ -26,7 +25,6 @@ from tiny_demonstrations import EPISODES, samples, shown
 from tiny_task import DOMAIN, TINY, TINY_DISCRETE
 
 SHORT = TrainingConfig(epochs=3, batch=32)
-EVERYTHING = 10_000  # samples in a batch: one batch per epoch
 
 
 def make_network(task: Task = TINY) -> GraphNetwork:
@@ -52,44 +50,21 @@ def same(first: Weights, second: Weights) -> bool:
     return first.keys() == second.keys() and all(np.array_equal(first[name], second[name]) for name in first)
 
 
-# Losses
-
-
 @pytest.mark.parametrize("task", [TINY, TINY_DISCRETE], ids=["box", "discrete"])
-def test_the_loss_goes_down_and_every_epoch_is_told(task: Task) -> None:
+def test_the_loss_goes_down_and_the_best_epoch_is_kept(task: Task) -> None:
     told: list[Epoch] = []
-    config = TrainingConfig(epochs=15, batch=16, learning_rate=3e-3)
+    config = TrainingConfig(epochs=15, batch=16, learning_rate=0.03)  # so large that the loss goes up and down
     found = train(samples(task), partial(make_network, task), 0, config, callback=told.append)
     assert tuple(told) == found.curve
     assert [epoch.number for epoch in told] == list(range(1, 16))
     assert told[-1].training_loss < 0.6 * told[0].training_loss
-
-
-@pytest.mark.parametrize("task", [TINY, TINY_DISCRETE], ids=["squared error", "cross-entropy"])
-def test_the_loss_is_what_it_is_called(task: Task) -> None:
-    """With one batch and no step to speak of, the network is the same before and after."""
-    found = trained(5, task=task, config=changed(epochs=1, batch=EVERYTHING, learning_rate=1e-30))
-    network = make_network(task)
+    losses = [epoch.validation_loss for epoch in told]
+    assert (found.validation_loss, found.best_epoch) == (min(losses), 1 + losses.index(min(losses)))
+    network, held_out = make_network(task), split(samples(task), config.set_aside)[1]
     network.load_state_dict({name: torch.tensor(array) for name, array in found.weights.items()})
-    losses = found.curve[0].training_loss, found.curve[0].validation_loss
-    for part, loss in zip(split(samples(task), 10), losses, strict=True):
-        with torch.no_grad():
-            outputs, targets = network.predict(network.table(part), torch.arange(len(part)))
-        slowly = slow_loss(outputs.numpy(), targets.numpy(), isinstance(shown(task).controls, DiscreteControls))
-        assert loss == pytest.approx(slowly, rel=1e-4)
-
-
-def slow_loss(outputs: Array, targets: Array, is_choice: bool) -> float:
-    if not is_choice:
-        return float(np.mean((outputs - targets) ** 2))
-    losses = []
-    for scores, wanted in zip(outputs.tolist(), targets.tolist(), strict=True):
-        total = sum(math.exp(score) for score in scores)
-        losses.append(-math.log(math.exp(scores[wanted.index(1.0)]) / total))
-    return sum(losses) / len(losses)
-
-
-# What decides
+    with torch.no_grad():
+        loss = network.loss(*network.predict(network.table(held_out), torch.arange(len(held_out))))
+    assert float(loss) == pytest.approx(found.validation_loss, rel=1e-4)
 
 
 def test_the_same_seed_gives_the_same_weights_and_another_seed_others() -> None:
@@ -101,44 +76,6 @@ def test_the_same_seed_gives_the_same_weights_and_another_seed_others() -> None:
     assert not same(first.weights, other.weights)
     one, another = (trained(seed, initial=first.weights) for seed in (1, 2))
     assert not same(one.weights, another.weights)  # the order of the samples
-
-
-def test_given_weights_are_where_training_begins_and_their_scales_stay() -> None:
-    weights = dict(trained(9).weights)
-    weights["object_scale"] = weights["object_scale"] + np.float32(1)
-    still = trained(0, changed(epochs=1, learning_rate=1e-30), weights).weights
-    assert all(np.allclose(still[name], weights[name], atol=1e-6) for name in weights)
-    assert np.array_equal(trained(0, initial=weights).weights["object_scale"], weights["object_scale"])
-
-
-def test_the_network_of_the_best_epoch_is_kept() -> None:
-    """With steps as large as these, the loss goes up and down."""
-    best = set()
-    for seed in range(4):
-        found = trained(seed, TrainingConfig(epochs=6, batch=16, learning_rate=0.1))
-        losses = [epoch.validation_loss for epoch in found.curve]
-        assert found.validation_loss == min(losses)
-        assert found.best_epoch == 1 + losses.index(min(losses))
-        network = make_network()
-        network.load_state_dict({name: torch.tensor(array) for name, array in found.weights.items()})
-        held_out = split(samples(), SHORT.set_aside)[1]
-        with torch.no_grad():
-            loss = network.loss(*network.predict(network.table(held_out), torch.arange(len(held_out))))
-        assert float(loss) == pytest.approx(found.validation_loss, rel=1e-4)
-        best.add(found.best_epoch)
-    assert best != {6}
-
-
-def test_the_learning_rate_falls_along_a_cosine() -> None:
-    rates = [epoch.learning_rate for epoch in trained(config=changed(epochs=4, batch=EVERYTHING)).curve]
-    assert rates == pytest.approx([1e-3 * (1 + math.cos(math.pi * epoch / 4)) / 2 for epoch in range(4)])
-
-
-def test_the_number_of_updates_does_not_depend_on_that_of_samples() -> None:
-    """As the rate falls from step to step, its last value says how many steps there were in an epoch."""
-    for updates, steps in ((30, 15), (31, 15), (400, 200)):
-        last = trained(config=changed(epochs=2, updates=updates)).curve[-1].learning_rate
-        assert last == pytest.approx(1e-3 * (1 + math.cos(math.pi * (1 - 1 / (2 * steps)))) / 2, rel=1e-3)
 
 
 # Setting episodes aside
@@ -159,19 +96,6 @@ def test_whole_episodes_are_set_aside(episodes: set[int], every: int) -> None:
     assert sorted([*learned.episodes, *held_out.episodes]) == given_.episodes.tolist()
     assert len(set(held_out.episodes.tolist())) == max(1, len(episodes) // every)
     assert all(len(array) == len(held_out) for array in held_out.arrays())
-
-
-def test_every_tenth_is_set_aside_and_stays_so_when_more_are_added() -> None:
-    for count in (200, 260):
-        _, held_out = split(numbered_samples(list(range(count))), TrainingConfig().set_aside)
-        assert np.unique(held_out.episodes).tolist() == list(range(9, count, 10))
-
-
-@pytest.mark.parametrize(("episodes", "fewest"), [(1, 2), (5, 10)])
-def test_of_few_episodes_none_is_set_aside(episodes: int, fewest: int) -> None:
-    ours = numbered_samples(list(range(episodes)))
-    for part in split(ours, 10, fewest):
-        assert part.episodes.tolist() == ours.episodes.tolist()
 
 
 def test_nothing_is_learned_from_what_is_set_aside() -> None:
@@ -240,7 +164,7 @@ def test_an_image_is_what_encoding_the_image_of_a_scene_gives(
     encoding = encoding_of(DOMAIN, spec)
     _, image = images([symmetry], network_of(encoding).columns(()))
     row = row_of(spec, encoding, (1, 1, 1), swapped=False)
-    assert row[image.sources] * image.factors == pytest.approx(row_of(spec, encoding, signs, swapped), rel=1e-4)
+    assert image @ row == pytest.approx(row_of(spec, encoding, signs, swapped), rel=1e-4)
 
 
 def test_what_a_feature_is_swapped_with_must_be_told_in_the_same_way() -> None:
@@ -270,11 +194,3 @@ def test_each_pass_shows_other_images_and_an_exception_stays_as_it_is() -> None:
     changed_rows = (before != passes[0]).any(dim=1).numpy()
     assert not changed_rows[ours.schemas == 0].any()
     assert 3 < changed_rows[ours.schemas == 1].sum() < 17
-
-
-def test_training_with_images_finds_other_weights_but_for_discrete_controls() -> None:
-    encoding = encoding_of(DOMAIN, spec_with(MIRROR, TRANSPOSE))
-    for controls, is_same in ((CONTROLS, False), (DiscreteControls(3), True)):
-        make = partial(GraphNetwork, encoding, controls, 4)
-        found = [train(drawn_samples(encoding), make, 0, changed(symmetries=on)).weights for on in (False, True)]
-        assert same(*found) is is_same

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import msgspec
 import numpy as np
@@ -171,50 +171,36 @@ def split(samples: Samples, every: int, fewest: int = 2) -> tuple[Samples, Sampl
 # Showing each sample as one of its images under the spec's symmetries
 
 
-class Image(NamedTuple):
-    """A symmetry as it acts on a row: column i becomes `factors[i]` times column `sources[i]`."""
-
-    sources: NDArray[np.int64]
-    factors: NDArray[np.float32]
-
-    def after(self, first: Image) -> Image:
-        """Return this one after another."""
-        return Image(first.sources[self.sources], self.factors * first.factors[self.sources])
-
-    def is_like(self, other: Image) -> bool:
-        """Whether it is the same, but for rounding."""
-        same_signs = np.array_equal(np.sign(self.factors), np.sign(other.factors))
-        return same_signs and np.array_equal(self.sources, other.sources)
+# An image of a row of a table is the product of a matrix and the row; in each row of the matrix there is one number.
+Image = NDArray[np.float32]
 
 
 def image(symmetry: Symmetry, columns: Sequence[TableColumn | None]) -> Image:
     """Return how a symmetry acts on rows; `BadInput` where a swapped feature has nothing to be swapped with."""
     known = [(index, column) for index, column in enumerate(columns) if column]
-    place = {column[:3]: index for index, column in known}
-    sources, factors = np.arange(len(columns)), np.ones(len(columns), np.float32)
-    for index, column in known:
-        named = symmetry.controls if column.form == CONTROL else symmetry.features
-        if column.name in (named if isinstance(symmetry, Mirror) else symmetry.angles):
-            factors[index] = 1.0 if column.form == COSINE else -1.0
-        elif column.name in named:
-            other = named[1] if column.name == named[0] else named[0]
-            source = place.get((column.group, other, column.form))
-            if source is None:
-                raise BadInput(f"the symmetry swaps '{column.name}' with '{other}', which is not told in the same way")
-            swapped = columns[source]
-            assert swapped is not None
-            sources[index], factors[index] = source, column.scale / swapped.scale
-    return Image(sources, factors)
+    sources = {column[:3]: (index, column.scale) for index, column in known}
+    found = np.eye(len(columns), dtype=np.float32)
+    for index, (group, name, form, scale) in known:
+        named = symmetry.controls if form == CONTROL else symmetry.features
+        if name in (named if isinstance(symmetry, Mirror) else symmetry.angles):
+            found[index, index] = 1.0 if form == COSINE else -1.0
+        elif name in named:
+            other = named[1] if name == named[0] else named[0]
+            if (group, other, form) not in sources:
+                raise BadInput(f"the symmetry swaps '{name}' with '{other}', which is not told in the same way")
+            source, other_scale = sources[group, other, form]
+            found[index, index], found[index, source] = 0.0, scale / other_scale
+    return found
 
 
 def images(symmetries: Sequence[Symmetry], columns: Sequence[TableColumn | None]) -> list[Image]:
     """Return all images that the symmetries make together, the identity first."""
     generators = [image(symmetry, columns) for symmetry in symmetries]
-    found = [Image(np.arange(len(columns)), np.ones(len(columns), np.float32))]
+    found = [np.eye(len(columns), dtype=np.float32)]
     for one in found:  # which grows meanwhile
         for generator in generators:
-            more = generator.after(one)
-            if not any(more.is_like(other) for other in found):
+            more = generator @ one
+            if not any(np.array_equal(np.sign(more), np.sign(other)) for other in found):
                 found.append(more)
     return found
 
@@ -236,8 +222,9 @@ class Augmentation:
             rows, own = self._original[:, place].cpu().numpy() > 0, images(holding, columns)
             self._first[rows], self._count[rows] = len(found), len(own)
             found += own
-        self._sources = torch.from_numpy(np.stack([one.sources for one in found])).to(table.device)
-        self._factors = torch.from_numpy(np.stack([one.factors for one in found])).to(table.device)
+        matrices = torch.from_numpy(np.stack(found)).to(table.device)
+        self._sources = matrices.abs().argmax(dim=2)
+        self._factors = matrices.sum(dim=2)
 
     def write(self, epoch: int, number: int) -> None:
         """Write the table for a pass of an epoch."""
