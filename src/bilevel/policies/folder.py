@@ -106,11 +106,8 @@ class Card(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         """Refuse what is of another robot than the controls and the spec."""
         size = self.controls.size if isinstance(self.controls, BoxControls) else 1
-        if self.still is not None and len(self.still) != size:
-            raise ValueError(f"the control that is still has {len(self.still)} numbers, not {size}")
-        for switch in self.switches or ():
-            if switch >= size:
-                raise ValueError(f"there is no switch {switch}: controls have {size} numbers, from 0 on")
+        if (self.still is not None and len(self.still) != size) or max(self.switches or [0]) >= size:
+            raise ValueError(f"'still' and 'switches' are of other controls than these, which have {size} numbers")
         try:
             spec = read_spec(self.spec)
             if self.estimation:
@@ -229,13 +226,10 @@ class LearnedPolicy:
 
 def _vocabulary(domain: Domain) -> list[str]:
     """Return the types of which a predicate can hold, and the predicates."""
-    predicates = domain.predicates
-    said_of = {parameter.type for predicate in predicates.values() for parameter in predicate.parameters}
+    said_of = {parameter.type for predicate in domain.predicates.values() for parameter in predicate.parameters}
     types = [name for name in domain.types if any(domain.is_subtype(name, kind) for kind in said_of)]
-    return [
-        *(f"the type '{name}'" for name in types),
-        *(f"the predicate '{name}' with {len(each.parameters)} arguments" for name, each in predicates.items()),
-    ]
+    predicates = [f"the predicate '{name}' with {each.arity} arguments" for name, each in domain.predicates.items()]
+    return [*(f"the type '{name}'" for name in types), *predicates]
 
 
 # Reading
@@ -302,12 +296,10 @@ def read_domain_and_weights(folder: Path) -> tuple[Domain, Weights]:
 
 def check_encoding(now: Mapping[str, Any], then: Mapping[str, Any], path: Path) -> None:
     """`BadInput` where a network was trained with other symbols than its domain gives: it fits no other."""
-    for name in sorted({*now, *then}):
-        if now.get(name) != then.get(name):
-            raise BadInput(
-                f"{path}: not the domain that the network was trained with: "
-                f"its '{name}' would be {now.get(name)}, but {POLICY} says {then.get(name)}"
-            )
+    if now != then:
+        name = next(name for name in {**now, **then} if now.get(name) != then.get(name))
+        which = f"its '{name}' would be {now.get(name)}, but {POLICY} says {then.get(name)}"
+        raise BadInput(f"{path}: not the domain that the network was trained with: {which}")
 
 
 # Policies that come with tasks
