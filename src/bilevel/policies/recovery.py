@@ -203,7 +203,8 @@ class RecoveringPolicy(BilevelPolicy):
         )
         self._pushes = 0  # steps of backing off that are still to come
         self._nudges = 0  # in this state, of this action
-        self._seen, self._unmoved = b"", 0  # what was seen last, and for how many steps
+        self._seen: Scene | None = None  # last
+        self._unmoved = 0  # steps for which this has been seen
         self._avoided: set[Action] = set()
         self._plans: dict[tuple[Facts, Facts], tuple[Action, ...]] = {}
         self._guide: PlanGuide | None = None
@@ -260,7 +261,7 @@ class RecoveringPolicy(BilevelPolicy):
 
     def _enter(self) -> None:
         """Note what is being done from now on."""
-        self._seen, self._unmoved, self._nudges = b"", 0, 0
+        self._seen, self._unmoved, self._nudges = None, 0, 0
         if self.action is None or not (self._recovery.retry or self._recovery.other):
             self._stall.enter(self._step, None)
         else:
@@ -349,10 +350,10 @@ class RecoveringPolicy(BilevelPolicy):
         Where a world refuses a movement that would collide, what is seen stays the same, and so does the control of
         a network without memory: for ever.
         """
-        before, self._seen = self._seen, scene.values.tobytes() + scene.features.tobytes()
-        self._unmoved = self._unmoved + 1 if self._seen == before else 0
+        self._unmoved = self._unmoved + 1 if self._seen is not None and _looks_like(scene, self._seen) else 0
+        self._seen = scene
         if self._unmoved >= self._recovery.nudge and not self._nudge.left:
-            self._seen, self._unmoved = b"", 0
+            self._seen, self._unmoved = None, 0
             if not self._body.is_still(control):
                 self._nudges += 1
                 self._nudge.burst(min(self._nudges, LONGEST_NUDGE))
@@ -384,3 +385,8 @@ class RecoveringPolicy(BilevelPolicy):
         else:
             self._guide = None
             self._do_instead(OTHER, reason, other)
+
+
+def _looks_like(one: Scene, other: Scene) -> bool:
+    """Return whether nothing has changed at all; almost always the agent has moved, which is found at once."""
+    return one.values.tobytes() == other.values.tobytes() and one.features.tobytes() == other.features.tobytes()
