@@ -101,13 +101,8 @@ def pivot(
 
 def reproduction() -> list[Row]:
     """Return a row for each method, task, seed and number of objects of the whole experiment."""
-    lines = [json.loads(line) for line in (RESULTS / "reproduction.jsonl").read_text(encoding="utf-8").splitlines()]
-    return [
-        {"method": line["entrant"], "task": line["task"], "world": line["task"].removesuffix("-noisy"), **size}
-        for line in lines
-        if line["kind"] == "row"
-        for size in line["sizes"]
-    ]
+    rows = [json.loads(line) for line in (RESULTS / "reproduction.jsonl").read_text(encoding="utf-8").splitlines()]
+    return [{**row, "method": row["row"], "world": row["task"].removesuffix("-noisy")} for row in rows[1:]]
 
 
 def summary() -> str:

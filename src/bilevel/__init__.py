@@ -25,8 +25,8 @@ if TYPE_CHECKING:  # for type checkers and editors: what is loaded lazily below
     from bilevel.demonstrations.importing.importer import import_demonstrations as import_demonstrations
     from bilevel.domain_learning.operators import learn_domain as learn_domain
     from bilevel.experiments.evaluate import evaluate as evaluate
-    from bilevel.experiments.hard import benchmark_hard as benchmark_hard
     from bilevel.experiments.records import Record as Record
+    from bilevel.experiments.reproduce import benchmark_hard as benchmark_hard
     from bilevel.experiments.reproduce import reproduce as reproduce
     from bilevel.learning.learn import learn as learn
     from bilevel.learning.rules import plan_traces as plan_traces
@@ -75,9 +75,8 @@ _MODULES = {
     "demonstrations.importing.importer": ["import_demonstrations"],
     "domain_learning.operators": ["learn_domain"],
     "experiments.evaluate": ["evaluate"],
-    "experiments.hard": ["benchmark_hard"],
     "experiments.records": ["Record"],
-    "experiments.reproduce": ["reproduce"],
+    "experiments.reproduce": ["benchmark_hard", "reproduce"],
     "learning.learn": ["learn"],
     "learning.rules": ["plan_traces"],
     "learning.task_checking": ["check_task"],

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from bilevel.experiments.axes import AXES, HARD_METHODS, ON_OUR_NETWORK, Axis, Request, find_axes, points
-from bilevel.experiments.hard import benchmark_hard
-from bilevel.experiments.jobs import Settings
+from bilevel.experiments.axes import AXES, HARD_METHODS, HARD_TASKS, ON_OUR_NETWORK, Axis, find_axes
+from bilevel.experiments.experiment import Settings
+from bilevel.experiments.reproduce import benchmark_hard, points
+from bilevel.experiments.results import read_results
 from bilevel.experiments.rows import ROWS, room
-from bilevel.experiments.table import read_results
 from bilevel.symbolic.domain import BadInput
 from bilevel.tabletop import TASKS
 from bilevel.tasks.perception import read_perception
@@ -18,20 +18,17 @@ from bilevel.tasks.perception import read_perception
 
 @pytest.mark.parametrize("axis", AXES.values(), ids=lambda axis: axis.name)
 def test_every_value_of_an_axis_can_be_measured_on_each_of_its_tasks(axis: Axis) -> None:
-    """Those that do not fit on the table are left out; conditions that differ have names that differ."""
-    found = list(points(Request(axes=[axis.name], methods=[*HARD_METHODS, *ON_OUR_NETWORK]), Settings()))
-    assert {point.value for point in found} == set(axis.values)
-    assert {point.cell.task for point in found} == set(axis.tasks.values())
-    assert len({(point.value, point.cell) for point in found}) == len(found)
-    for point in found:
-        cell, arguments = point.cell, dict(point.cell.arguments)
-        assert axis.in_symbols or cell.objects <= room(cell.task)
-        assert set(arguments) <= set(TASKS[cell.task].arguments)
-        assert bool(cell.condition) == bool(
-            cell.noise or arguments or read_perception(cell.perception) != read_perception("")
-        )
-        assert cell.network is None or ROWS[cell.row].learned
-        assert axis.show(point.value)
+    """Those that do not fit on the table are left out; cells that differ have files that differ."""
+    found = list(points(axis, HARD_TASKS, [*HARD_METHODS, *ON_OUR_NETWORK], [], 3, Settings()))
+    assert {cell.value for cell in found} == set(axis.values)
+    assert {cell.task for cell in found} == set(axis.tasks.values())
+    assert len({(cell.value, cell.file) for cell in found}) == len(found)
+    for cell in found:
+        assert axis.kind == "symbols" or cell.objects <= room(cell.task)
+        assert set(cell.arguments) <= set(TASKS[cell.task].arguments)
+        assert read_perception(cell.perception) is not None
+        assert cell.learned is None or cell.learned == ROWS[cell.learned.name]
+        assert axis.show(cell.value)
 
 
 def test_axes_are_found_by_their_names_and_by_the_beginnings_of_these() -> None:
@@ -55,7 +52,7 @@ def test_a_tiny_run_has_curves_of_worlds_and_of_symbols_alone(tmp_path: Path) ->
         workers=1,
     )
     assert outcome.failed == {}
-    found = read_results(tmp_path / "hard").points
+    found = read_results(tmp_path / "hard").table
     assert set(found["axis"]) == {"control-noise", "budget", "symbols"}
     solved = found[(found["axis"] == "symbols") & (found["value"] == 10)]
     assert list(solved["row"]) == ["det-replan-search"] or solved["successes"].sum() >= 1

@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
-from bilevel.experiments import jobs
-from bilevel.experiments.jobs import read_settings
+from bilevel.experiments import experiment
+from bilevel.experiments.experiment import read_settings
 from bilevel.experiments.records import read_records
 from bilevel.experiments.reproduce import reproduce
-from bilevel.experiments.table import read_results
+from bilevel.experiments.results import read_results
 from bilevel.symbolic.domain import BadInput
 from local_cluster import local_cluster
 
@@ -122,12 +122,12 @@ def test_asking_again_does_nothing_and_asking_for_more_adds_only_that(undisturbe
 
 def test_results_are_one_table(undisturbed: Path) -> None:
     found = read_results(undisturbed)
-    table = found.episodes.set_index(["row", "objects"])[["episodes", "successes"]]
-    assert table.loc[("expert", 1)].tolist() == [2, 2]
+    table = found.table.set_index(["row", "objects"])
+    assert table.loc[("expert", 1), ["episodes", "successes"]].tolist() == [2, 2]
     assert len(table) == 6
-    assert set(found.training["row"]) == {"bison-paper", "bison-printed"}
+    assert set(found.table[found.table["samples"].notna()]["row"]) == {"bison-paper", "bison-printed"}
     assert list(found.about.rules) == ["blocks"]
-    assert found.about.failures == []
+    assert found.about.failures == {}
 
 
 def test_what_fails_is_tried_twice_and_told_and_the_rest_is_done(
@@ -135,17 +135,17 @@ def test_what_fails_is_tried_twice_and_told_and_the_rest_is_done(
 ) -> None:
     tried = []
 
-    def fail(folder: Path, settings: Any, network: Any) -> None:
-        tried.append(network.row)
+    def fail(folder: Path, settings: Any, cell: Any) -> None:
+        tried.append(cell.row)
         raise ValueError("no luck")
 
-    monkeypatch.setattr(jobs, "learn_policy", fail)
+    monkeypatch.setattr(experiment, "learn_policy", fail)
     outcome = reproduce(tmp_path / "folder", **{**TINY, "methods": ["bison-paper", "expert"]}, workers=1)
     assert tried == ["bison-paper"] * 2
     assert outcome.failed["policies/blocks/bison-paper-0/policy.json"] == "no luck"
     assert len(outcome.failed) == 3  # with the episodes of that policy
-    (failure,) = [one for one in read_results(tmp_path / "folder").about.failures if "policies" in one["unit"]]
-    assert failure["error"] == "ValueError: no luck"
+    failures = read_results(tmp_path / "folder").about.failures
+    assert failures["policies/blocks/bison-paper-0/policy.json"] == "ValueError: no luck"
 
 
 @pytest.mark.parametrize(
@@ -171,8 +171,9 @@ def test_memory_is_measured_in_a_process_of_its_own(undisturbed: Path, tmp_path:
     folder = shutil.copytree(undisturbed, tmp_path / "folder")
     outcome = reproduce(folder, **{**TINY, "methods": ["expert"], "parts": ("memory",)}, workers=1)
     assert outcome.failed == {}
-    peaks = read_results(folder).episodes.set_index(["row", "objects"])["peak_mebibytes"]
-    assert peaks.loc[("expert", 2)] > 10
+    found = read_results(folder).of("memory")
+    assert (list(found["row"]), list(found["objects"])) == (["expert"], [2])
+    assert (found["peak_mebibytes"] > 10).all()
 
 
 def test_a_folder_of_something_else_is_left_alone(undisturbed: Path, tmp_path: Path) -> None:

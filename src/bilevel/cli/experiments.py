@@ -12,7 +12,7 @@ from bilevel.cli.output import answer, count, progress_line, say
 from bilevel.symbolic.domain import BadInput
 
 if TYPE_CHECKING:
-    from bilevel.experiments.jobs import Outcome
+    from bilevel.experiments.reproduce import Outcome
 
 OPTIONS = (  # of all commands that run an experiment in a folder
     required("--output", "DIR", "Where everything is kept: demonstrations, policies, episodes, and the report."),
@@ -78,10 +78,10 @@ def benchmark_hard(output: Path, no_report: bool, as_json: bool, **options: Any)
       bilevel benchmark hard --axes teleports control-noise --tasks blocks --output build/hard
       bilevel benchmark hard --quick --output build/quick-hard
     """
-    from bilevel.experiments import hard
+    from bilevel.experiments import reproduce as experiment
 
     with progress_line(resumes=True) as callback:
-        outcome = hard.benchmark_hard(output, report=not no_report, callback=callback, **options)
+        outcome = experiment.benchmark_hard(output, report=not no_report, callback=callback, **options)
     return _report(outcome, output, as_json)
 
 
@@ -100,7 +100,7 @@ def _report(outcome: Outcome, output: Path, as_json: bool) -> int:
         values,
         as_json,
         *(f"left out: {line}" for line in outcome.left_out),
-        f"{count(outcome.done, 'job')} done{there}{f', {len(outcome.failed)} failed' if outcome.failed else ''}",
+        f"{count(outcome.done, 'file')} made{there}{f', {len(outcome.failed)} failed' if outcome.failed else ''}",
         f"report: {outcome.report}" if outcome.report else "",
     )
     if not as_json:

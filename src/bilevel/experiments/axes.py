@@ -1,32 +1,17 @@
 """The axes of the hard suite: what is made harder, step by step, and what is measured on the way.
 
-An axis is a row of a table. Each of its values changes something in how policies are learned, or under which condition
-they are run. To add an axis is to add a row.
+An axis is a row of a table. Each of its values changes something in how policies are learned, or in how they are run.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import msgspec
-
-from bilevel.experiments.jobs import (
-    Cell,
-    Settings,
-)
-from bilevel.experiments.problems import symbols_file
-from bilevel.experiments.rows import ROWS, Row, room
-from bilevel.json_files import Count, decode, read_bytes
-from bilevel.methods.methods import EXPERT, METHODS
+from bilevel.experiments.rows import ROWS, Row
 from bilevel.symbolic.domain import BadInput
-from bilevel.tabletop import TASKS as TABLETOP
 from bilevel.tabletop.world_tasks import TELEPORT_RATE
-
-Changes = Mapping[str, Any]  # of a `Cell`; `budget` is the multiple of the expert's steps within which to succeed
 
 
 @dataclass(frozen=True)
@@ -37,14 +22,14 @@ class Axis:
     title: str  # along the axis of a chart
     about: str  # one sentence
     values: Sequence[float]
-    change: Callable[[float], Changes]  # what a value changes
+    change: Callable[[float], Mapping[str, Any]]  # what a value changes of a `Cell`
     tasks: Mapping[str, str]  # what is measured for each task that can be asked for
     show: Callable[[float], str] = "{:g}".format
     is_log: bool = False
     measures: Sequence[str] = ("success",)  # and decision, pause, seconds
     # What is run for a method that is asked for, where that is not the method itself; for one not named here, nothing.
     rows: Mapping[str, Sequence[str]] | None = None
-    in_symbols: bool = False  # without a world
+    kind: str = "episodes"  # or "symbols": without a world
     objects: int = 10  # unless a user says otherwise, where the axis is not about their number
 
     def rows_for(self, methods: Iterable[str]) -> list[Row]:
@@ -53,15 +38,11 @@ class Axis:
         return [ROWS[name] for name in names]
 
 
-# Tasks
-
 WORLDS = ("blocks", "factory", "colour", "gacha")
-TASKS = (*WORLDS, "swap")
+HARD_TASKS = (*WORLDS, "swap")
 STILL = {task: task for task in WORLDS}
 NOISY = {task: f"{task}-noisy" for task in WORLDS}
 DOMAINS = {task: task for task in ("blocks", "colour", "gacha", "swap")}  # that differ
-
-# Methods
 
 HARD_METHODS = ("bison", "bison-paper", "expert", "det-replan", "ndt-replan", "pddl-nn")
 ON_OUR_NETWORK = ("det-replan-dagger", "ndt-replan-dagger")  # what decides is all in which they differ from BISON
@@ -72,51 +53,18 @@ SEEING = {method: (method,) for method in (*HARD_METHODS, *ON_OUR_NETWORK)} | {"
 ALONE = {method: (method,) for method in HARD_METHODS} | {"bison": ("bison-without-dagger",)}
 DECIDING = {name: (name,) for name in ("bison", "ndt-replan")} | {"det-replan": ("det-replan", "det-replan-search")}
 
-
-# What values change
-
-
-def _teleports(rate: float) -> Changes:
-    """Return worlds in which objects at their goals teleport so often; the usual rate is that of the noisy tasks."""
-    return {} if rate == TELEPORT_RATE else _condition(f"teleports-{rate:g}", arguments=(("teleport_rate", rate),))
-
-
-def _control_noise(amplitude: float) -> Changes:
-    return _condition(f"control-noise-{amplitude:g}", noise=amplitude) if amplitude else {}
-
-
-def _perception(kind: str) -> Callable[[float], Changes]:
-    def change(level: float) -> Changes:
-        return _condition(f"{kind}-{level:g}", perception=f"{kind}={level:g}") if level else {}
-
-    return change
-
-
-def _condition(name: str, **values: Any) -> Changes:
-    return {"condition": name, **values}
-
-
-def _circle(objects: float) -> Changes:
-    return _condition("circle", objects=int(objects), arguments=(("start", "circle"),))
-
-
-def _changing(name: str) -> Callable[[float], Changes]:
-    return lambda value: {name: value if name == "budget" else int(value)}
-
-
-# The table
-
 FRACTIONS = tuple(1 / every for every in (4000, 2000, 1000, 500, 250))
 SIZES = (1, 2, 3, 5, 8, 10, 12, 15, 20)
 CIRCLES = (2, 3, 4, 6, 8, 10)
 
 
-def _percent(value: float) -> str:
-    return f"{100 * value:g}%"
+def _changing(name: str) -> Callable[[float], Mapping[str, Any]]:
+    return lambda value: {name: int(value)}
 
 
-def _centimetres(value: float) -> str:
-    return f"{100 * value:g} cm"
+def _teleports(rate: float) -> Mapping[str, Any]:
+    """Return how often objects at their goals teleport; the noisy tasks have a rate of their own."""
+    return {} if rate == TELEPORT_RATE else {"arguments": {"teleport_rate": rate}}
 
 
 def _perception_axes() -> Iterator[Axis]:
@@ -135,6 +83,18 @@ def _perception_axes() -> Iterator[Axis]:
         yield Axis(f"perception-{kind}", title, about, values, change, STILL, show, rows=SEEING, objects=SEEN)
 
 
+def _perception(kind: str) -> Callable[[float], Mapping[str, Any]]:
+    return lambda level: {"perception": f"{kind}={level:g}"} if level else {}
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:g}%"
+
+
+def _centimetres(value: float) -> str:
+    return f"{100 * value:g} cm"
+
+
 _AXES = (
     Axis(
         "teleports",
@@ -151,7 +111,7 @@ _AXES = (
         "amplitude of the control noise",
         "Now and then the hand is pushed for some steps, harder and harder.",
         (0, 0.5, 1, 1.5, 2),
-        _control_noise,
+        lambda amplitude: {"noise": float(amplitude)},
         STILL,
     ),
     *_perception_axes(),
@@ -192,7 +152,7 @@ _AXES = (
         is_log=True,
         measures=("success", "seconds", "pause"),
         rows=DECIDING,
-        in_symbols=True,
+        kind="symbols",
     ),
     Axis(
         "swap",
@@ -207,7 +167,7 @@ _AXES = (
         "blocks",
         "All blocks stand in one circle, each on the place of the next; the demonstrations of Blocks do not show this.",
         CIRCLES,
-        _circle,
+        lambda number: {"objects": int(number), "arguments": {"start": "circle"}},
         {"blocks": "blocks", "swap": "swap"},
     ),
     Axis(
@@ -215,7 +175,7 @@ _AXES = (
         "steps allowed, in multiples of the expert's",
         "An episode counts as solved only within so many times the number of steps that the expert takes on average.",
         (1, 1.5, 2, 3, 5),
-        _changing("budget"),
+        lambda times: {"budget": float(times)},
         STILL,
     ),
     Axis(
@@ -242,74 +202,3 @@ def find_axes(names: Iterable[str]) -> list[Axis]:
             raise BadInput(f"unknown axis '{name}'; there are: {', '.join(AXES)}")
         wanted.update(found)
     return [axis for axis in AXES.values() if axis.name in wanted or not wanted]
-
-
-# What is asked for
-
-
-class Request(msgspec.Struct, frozen=True):
-    """What a run was asked for, by name; it is kept in the folder, since it says which episodes are of which curve."""
-
-    axes: Sequence[str] = tuple(AXES)
-    tasks: Sequence[str] = TASKS
-    methods: Sequence[str] = HARD_METHODS
-    objects: Sequence[Count] = ()  # on axes that are not about their number; for none, as many as is usual there
-    episodes: Count = 4  # of each point, with each seed
-    seeds: Count = 3  # networks of each kind, each in worlds of its own
-
-
-class Point(NamedTuple):
-    """A value of an axis, and the episodes that measure a row there with one seed."""
-
-    axis: Axis
-    value: float
-    cell: Cell
-    objects: int | None  # where the axis is not about their number
-    budget: float | None
-
-    @property
-    def file(self) -> str:
-        """The file with the results."""
-        return symbols_file(self.cell) if self.axis.in_symbols else self.cell.file
-
-
-def points(request: Request, settings: Settings) -> Iterator[Point]:
-    """Yield all points that can be measured: where there is room for the objects, and all that the value needs."""
-    for axis in (AXES[name] for name in request.axes):
-        tasks = [task for asked, task in axis.tasks.items() if asked in request.tasks]
-        for task, value in product(tasks, axis.values):
-            changes = dict(axis.change(value))
-            budget, number = changes.pop("budget", None), changes.pop("objects", None)
-            if changes.get("demonstrations", 0) > settings.demonstrations:
-                continue
-            if budget is not None and EXPERT not in request.methods:  # whose steps it is a multiple of
-                continue
-            sizes = [number] if number else request.objects or [axis.objects]
-            fitting = [size for size in sizes if axis.in_symbols or size <= room(task)]
-            episodes = 1 if axis.in_symbols else request.episodes  # planners may take all the time there is
-            for objects, row, seed in product(fitting, _distinct(axis, task, request), range(request.seeds)):
-                cell = Cell(task, row.name, seed, objects, episodes, **_of_row(row, changes, settings))
-                yield Point(axis, value, cell, None if number else objects, budget)
-
-
-def _distinct(axis: Axis, task: str, request: Request) -> list[Row]:
-    """Return the rows of an axis without those whose planner is the one that their method takes for the task anyway."""
-
-    def is_double(row: Row) -> bool:
-        planners = METHODS[row.method].planners
-        return bool(planners) and row.planner == planners[-1 if TABLETOP[task].domain.makes_objects else 0]
-
-    return [row for row in axis.rows_for(request.methods) if not is_double(row)]
-
-
-def _of_row(row: Row, changes: Changes, settings: Settings) -> Changes:
-    """Return the changes but for what is as usual, and for what is about learning where nothing is learned."""
-    usual = {"demonstrations": settings.demonstrations, "shown": settings.shown}
-    return {
-        name: value for name, value in changes.items() if name not in usual or (row.learned and value != usual[name])
-    }
-
-
-def read_requests(folder: Path) -> list[Request]:
-    """Return all that was ever asked for in a folder."""
-    return [decode(read_bytes(path), Request, path) for path in sorted((folder / "asked").glob("*.json"))]

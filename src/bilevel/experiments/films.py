@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Annotated
 
 import msgspec
 
-from bilevel.experiments.jobs import Cell, Network, Settings, load_row
+from bilevel.experiments.experiment import Cell, Settings, load_row
 from bilevel.files import write_atomically
-from bilevel.json_files import Count, decode, encode, read_bytes
+from bilevel.json_files import Count, encode
 from bilevel.methods.methods import RunnablePolicy
 from bilevel.policies.film import Camera, Video, every_nth_step
 from bilevel.policies.rollout import Transition, rollout
@@ -29,10 +28,8 @@ MOST_PICTURES = 40.0  # for each second of the episode
 SPEED = 0.5  # of the true one; a sentence takes a while to read
 SURPRISE, SURPRISE_RATE = "teleport", "teleport_rate"  # the kind of event that noisy worlds have, and how often
 
-Pace = Annotated[float, msgspec.Meta(gt=0, le=1e9)]
 
-
-class Timeline(msgspec.Struct, frozen=True, kw_only=True, rename={"row": "entrant"}):
+class Timeline(msgspec.Struct, frozen=True, kw_only=True):
     """A whole episode, as a page shows it beside its film."""
 
     task: str
@@ -41,30 +38,19 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True, rename={"row": "entran
     seed: Count
     outcome: str
     steps: Count
-    speed: Pace = 0.5  # of the film: what part of the true one
-    steps_per_second: Pace  # of the film: a step is shown so many seconds after its beginning
-    pictures_per_second: Pace  # a step that is not drawn is shown with the next that is
-    seconds: Pace  # that the film lasts
-    beats: Annotated[Sequence[Beat], msgspec.Meta(min_length=1)]
-    beginning: Beginning = Beginning()
-
-    def text(self) -> str:
-        """Return it as JSON for a file."""
-        return encode(self, indent=1)
+    steps_per_second: float  # of the film: a step is shown so many seconds after its beginning
+    pictures_per_second: float  # a step that is not drawn is shown with the next that is
+    seconds: float  # that the film lasts
+    beginning: Beginning
+    beats: Sequence[Beat]
 
 
-def read_timeline(path: Path) -> Timeline:
-    """Read what `Timeline.text` wrote; `BadInput` for anything else."""
-    return decode(read_bytes(path), Timeline, f"{path}: not the timeline of a film; remove it to have it made again")
-
-
-def make_film(folder: Path, settings: Settings, network: Network) -> None:
+def make_film(folder: Path, settings: Settings, cell: Cell) -> None:
     """Film an episode of a policy in an experiment."""
-    task = TASKS[network.task]
-    policy = load_row(folder, settings, Cell(network.task, network.row, network.seed, FILMED, 1))
-    seed = interesting_seed(policy, task)
-    timeline = film(policy, task, FILMED, seed, folder / f"films/{task.name}.mp4", network.row)
-    write_atomically(folder / f"films/{task.name}.json", timeline.text())
+    task, policy = TASKS[cell.task], load_row(folder, settings, cell)
+    seed = interesting_seed(policy, task, cell.objects)
+    timeline = film(policy, task, cell.objects, seed, folder / f"films/{task.name}.mp4", cell.row)
+    write_atomically(folder / cell.file, encode(timeline, indent=1))
 
 
 def film(
@@ -106,16 +92,15 @@ def film(
         seed=seed,
         outcome=episode.outcome,
         steps=episode.steps,
-        speed=SPEED,
         steps_per_second=steps_per_second,
         pictures_per_second=video.fps,
         seconds=(len(range(0, episode.steps, every)) + round(video.fps)) / video.fps,
-        beats=[beat(entry, episode.rules) for entry in episode.entries],
         beginning=beginning(episode.entries[0], episode.rules),
+        beats=[beat(entry, episode.rules) for entry in episode.entries],
     )
 
 
-def interesting_seed(policy: RunnablePolicy, task: Task, objects: int = FILMED) -> int:
+def interesting_seed(policy: RunnablePolicy, task: Task, objects: int) -> int:
     """Return the seed of the first episode of an evaluation that is worth a film.
 
     That is one that succeeds, in a noisy world in spite of a surprise. Where there is none among the first few, it is

@@ -26,8 +26,7 @@ from bilevel.tasks.scene_env import SUCCESS
 
 Line = TypeVar("Line")
 
-BEGINNING = b'{"task": "'  # of every line of records
-TIMING_BEGINNING = b'{"objects":'  # of every line of timings
+BEGINNING = b'{"task": "'  # of every line
 
 # What records that belong together have in common, and what a person says where they do not.
 IDENTITY = {
@@ -83,6 +82,16 @@ class Record:
         del flat["seconds"], flat["peak_mebibytes"]
         return json.dumps({**flat, "changes": counts_of(self.changes), "incidents": incidents}) + "\n"
 
+    def timing(self) -> str:
+        """Return what it took on this machine as a line of JSON."""
+        names = ("task", "objects", "episode", "seconds", "peak_mebibytes")
+        return json.dumps({name: getattr(self, name) for name in names}) + "\n"
+
+
+def counts_of(changes: ChangeCounts) -> dict[str, int]:
+    """Return the numbers of changes of each kind, and of all that were unexpected."""
+    return {**asdict(changes), "unexpected": changes.unexpected}
+
 
 class Timing(msgspec.Struct, frozen=True):
     """What one episode took on the machine that ran it."""
@@ -91,17 +100,6 @@ class Timing(msgspec.Struct, frozen=True):
     episode: Count
     seconds: dict[str, Amount]  # that the policy and the physics took
     peak_mebibytes: Amount | None  # of the process that ran it
-
-
-def counts_of(changes: ChangeCounts) -> dict[str, int]:
-    """Return the numbers of changes of each kind, and of all that were unexpected."""
-    return {**asdict(changes), "unexpected": changes.unexpected}
-
-
-def timing_line(record: Record) -> bytes:
-    """Return what an episode took as a line of JSON."""
-    timing = Timing(record.objects, record.episode, record.seconds, record.peak_mebibytes)
-    return msgspec.json.encode(timing) + b"\n"
 
 
 def timings_path(records: Path) -> Path:
@@ -114,26 +112,23 @@ def timings_path(records: Path) -> Path:
 
 def read_records(path: Path) -> list[Record]:
     """Read a file of records, with the timings beside it if there are any."""
+    return _with_timings(path, _decode_lines(read_bytes(path), Record, path))
+
+
+def _with_timings(path: Path, records: Sequence[Record]) -> list[Record]:
     timings = timings_path(path)
-    return _parse(path, read_bytes(path), _whole_lines(read_bytes(timings)) if timings.exists() else b"")
-
-
-def _parse(path: Path, records: bytes, timings: bytes) -> list[Record]:
-    """Return the records of some lines with their timings; files of earlier versions have these in the line itself."""
-    timed = {
-        (timing.objects, timing.episode): timing
-        for timing in _decode_lines(timings, Timing, timings_path(path), "timing")
-    }
-    found = []
-    for record in _decode_lines(records, Record, path, "record"):
-        timing = timed.get((record.objects, record.episode), record)
-        found.append(replace(record, seconds=timing.seconds, peak_mebibytes=timing.peak_mebibytes))
-    return found
-
-
-def _decode_lines(data: bytes, kind: type[Line], path: Path, noun: str) -> list[Line]:
+    known = _decode_lines(_whole_lines(read_bytes(timings)), Timing, timings) if timings.exists() else []
+    timed = {(timing.objects, timing.episode): timing for timing in known}
+    found = [(record, timed.get((record.objects, record.episode))) for record in records]
     return [
-        decode(line, kind, f"{path}, line {number}: not the {noun} of an episode")
+        replace(record, seconds=timing.seconds, peak_mebibytes=timing.peak_mebibytes) if timing else record
+        for record, timing in found
+    ]
+
+
+def _decode_lines(data: bytes, kind: type[Line], path: Path) -> list[Line]:
+    return [
+        decode(line, kind, f"{path}, line {number}: not the {kind.__name__.lower()} of an episode")
         for number, line in enumerate(data.splitlines(), 1)
     ]
 
@@ -163,20 +158,15 @@ def open_records(
     if path.exists() and not path.is_file():
         raise BadInput(f"{path}: is no plain file, so an evaluation cannot be taken up there; choose another --output")
     require_writable(path)
-    lock, timings = path.with_name(f".{path.name}.lock"), timings_path(path)
+    lock = path.with_name(f".{path.name}.lock")
     try:
         with FileLock(lock, timeout=0):
             try:
-                kept, timed = _read_to_add(path, BEGINNING), _read_to_add(timings, TIMING_BEGINNING)
-                records = _parse(path, kept, timed)
-                check(path, records)
-                for file, length in ((path, len(kept)), (timings, len(timed) if records else 0)):
-                    if file.exists():
-                        os.truncate(file, length)
+                records = _with_timings(path, _take_up(path, check))
 
                 def add(record: Record) -> None:
-                    for file, line in ((timings, timing_line(record)), (path, record.line().encode())):
-                        with open(file, "ab") as opened:
+                    for file, line in ((timings_path(path), record.timing()), (path, record.line())):
+                        with open(file, "a", encoding="utf-8") as opened:
                             opened.write(line)
                     records.append(record)
 
@@ -189,11 +179,16 @@ def open_records(
         ) from None
 
 
-def _read_to_add(path: Path, beginning: bytes) -> bytes:
-    """Return the lines of a file but for a torn last one; `BadInput` where that is not the beginning of a line."""
-    data = read_bytes(path) if path.exists() else b""
-    kept = _whole_lines(data)
-    torn = data[len(kept) :]
-    if torn[: len(beginning)] != beginning[: len(torn)]:
-        raise BadInput(f"{path}: holds something else than records; choose another --output")
-    return kept
+def _take_up(path: Path, check: Callable[[Path, Sequence[Record]], None]) -> list[Record]:
+    """Return the records that are there if `check` accepts them, and cut off a last line that is torn."""
+    files = [file for file in (path, timings_path(path)) if file.exists()]
+    kept = {file: _whole_lines(read_bytes(file)) for file in files}
+    for file in files:
+        torn = read_bytes(file)[len(kept[file]) :]
+        if not torn.startswith(BEGINNING) and not BEGINNING.startswith(torn):
+            raise BadInput(f"{file}: holds something else than records; choose another --output")
+    records = _decode_lines(kept.get(path, b""), Record, path)
+    check(path, records)
+    for file in files:
+        os.truncate(file, len(kept[file]))
+    return records

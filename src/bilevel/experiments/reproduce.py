@@ -1,47 +1,63 @@
-"""The whole experiment: data sets, policies learned from them, episodes of these, films, and a report."""
+"""The paper's experiment, and the hard suite, which makes one thing after the other harder.
+
+Both are a list of cells to measure. What they need is made first: data sets, then networks, then rules.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
+from typing import Any
 
-from bilevel.experiments.films import make_film
-from bilevel.experiments.jobs import (
+import msgspec
+
+from bilevel.experiments.axes import HARD_METHODS, HARD_TASKS, Axis, find_axes
+from bilevel.experiments.experiment import (
+    EXPERIMENT,
     QUICK,
     REPORT,
     Cell,
-    Job,
-    Network,
-    Outcome,
-    Phase,
+    Experiment,
+    Make,
     Settings,
     choose_settings,
-    episode_phases,
-    learning_phases,
-    measure_memory,
+    is_made,
     open_folder,
-    run_phases,
+    read_settings,
+    run_alone,
+    run_episodes,
 )
-from bilevel.experiments.problems import measure_planner, measure_rules, planner_problems, rule_problems
+from bilevel.experiments.films import FILMED, make_film
+from bilevel.experiments.problems import scaling_cells, solve_large, solve_with_nature
 from bilevel.experiments.report import write_pages
-from bilevel.experiments.rows import (
-    PAPER_ROWS,
-    PAPER_TASKS,
-    ROWS,
-    USUAL_ROWS,
-    Row,
-    find_rows,
-    find_tasks,
-    room,
-)
+from bilevel.experiments.rows import PAPER_ROWS, PAPER_TASKS, USUAL_ROWS, Row, find_rows, find_tasks, room
+from bilevel.methods.methods import EXPERT, METHODS
 from bilevel.policies.folder import BISON
 from bilevel.progress import Callback, Progress, silent
 from bilevel.symbolic.domain import BadInput
 from bilevel.tabletop import TASKS
 
 PARTS = ("table", "memory", "scaling", "films", "report")
+PURPOSES: Mapping[str, Make] = {  # of cells, in the order in which they are measured
+    "episodes": run_episodes,
+    "symbols": solve_with_nature,
+    "memory": run_alone,
+    "scaling": solve_large,
+    "films": make_film,
+}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run of an experiment went."""
+
+    done: int  # files that it has made
+    there: int  # files that were there, or that others have made
+    failed: Mapping[str, str]  # files that could not be made, with the reasons
+    left_out: Sequence[str] = field(default_factory=list)  # what was asked for and cannot be measured, a line each
+    report: Path | None = None
 
 
 def reproduce(
@@ -68,58 +84,137 @@ def reproduce(
     for part in parts:
         if part not in PARTS:
             raise BadInput(f"unknown part '{part}'; there are: {', '.join(PARTS)}")
-    names = find_tasks(tasks, TASKS, PAPER_TASKS)
-    rows = find_rows(methods, PAPER_ROWS if quick else USUAL_ROWS)
-    sizes = list(objects or ((1, 3, 6) if quick else range(1, 11)))
-    networks = range(seeds or (1 if quick else 3))
-    chosen = choose_settings(QUICK if quick else Settings(), settings)
-    cells = [
-        Cell(task, row.name, seed, number, episodes or (3 if quick else 10))
-        for task, row, seed, number in product(names, rows, networks, sizes)
+    names, rows = find_tasks(tasks, TASKS, PAPER_TASKS), find_rows(methods, PAPER_ROWS if quick else USUAL_ROWS)
+    sizes, left_out = list(objects or ((1, 3, 6) if quick else range(1, 11))), []
+    table = [
+        Cell("episodes", task, row.name, seed, number, episodes or (3 if quick else 10))
+        for task, row, seed, number in product(names, rows, range(seeds or (1 if quick else 3)), sizes)
         if row.is_for(task) and number <= room(task)
     ]
-    folder = open_folder(Path(output), chosen)
-    phases = [] if "table" not in parts else episode_phases(folder, cells)
-    further, left_out = _further_phases(folder, names, rows, cells, parts)
     if too_many := sorted({number for number in sizes for task in names if number > room(task)}):
         left_out.append(f"{', '.join(map(str, too_many))} objects, where a task has no room for them")
-    outcome = run_phases(folder, chosen, [*phases, *further], workers, cluster, callback)
-    if "report" in parts:
-        callback(Progress("writing the report", 0, 1))
-        outcome = replace(outcome, report=write_pages(folder, folder / REPORT))
-        callback(Progress("writing the report", 1, 1))
-    return replace(outcome, left_out=left_out)
-
-
-def _further_phases(
-    folder: Path,
-    tasks: Sequence[str],
-    rows: Sequence[Row],
-    cells: Sequence[Cell],
-    parts: Sequence[str],
-) -> tuple[list[Phase], list[str]]:
-    """Return the phases for memory, large problems and films, and what of these cannot be made."""
-    phases, left_out = list[Phase](), list[str]()
-    if "memory" in parts:
-        largest = {}
-        for cell in sorted((cell for cell in cells if cell.seed == 0), key=lambda cell: cell.objects):
-            largest[cell.task, cell.row] = replace(cell, episodes=1)
-        phases += learning_phases(folder, [cell.network for cell in largest.values()])
-        jobs = [Job(f"memory/{task}/{row}.json", measure_memory, cell) for (task, row), cell in largest.items()]
-        phases.append(Phase("memory", jobs))
-    shown = [row for row in rows if row.method == BISON and not row.world]
-    if not shown and {"films", "scaling"}.intersection(parts):
+    wanted = {"table": table, "memory": _memory_cells(table)}
+    shown = [row.name for row in rows if row.method == BISON and not row.world]
+    if shown:
+        best = BISON if BISON in shown else shown[-1]
+        wanted["scaling"] = scaling_cells(names, best)
+        wanted["films"] = [Cell("films", task, best, 0, FILMED) for task in names]
+    elif {"films", "scaling"}.intersection(parts):
         left_out.append("films and large problems: they are made with policies of BISON, which is not among --methods")
-    elif shown:
-        best = ROWS[BISON] if ROWS[BISON] in shown else shown[-1]
-        networks = {task: Network(task, best.name, 0) for task in tasks}
-        if "scaling" in parts:
-            rules, planners = rule_problems(networks), planner_problems(tasks)
-            jobs = [Job(file, measure_rules, subject) for file, subject in rules.items()]
-            jobs += [Job(file, measure_planner, subject) for file, subject in planners.items()]
-            phases += learning_phases(folder, [network for network, _ in rules.values()])
-            phases.append(Phase("large problems", jobs))
-        if "films" in parts:
-            phases += learning_phases(folder, networks.values())
-            phases.append(Phase("films", [Job(f"films/{task}.json", make_film, networks[task]) for task in tasks]))
-    return phases, left_out
+    cells = [cell for part, of_part in wanted.items() if part in parts for cell in of_part]
+    chosen = choose_settings(QUICK if quick else Settings(), settings)
+    return _run(Path(output), chosen, cells, left_out, "report" in parts, workers, cluster, callback)
+
+
+def _memory_cells(table: Sequence[Cell]) -> list[Cell]:
+    """Return an episode with the most objects for each row on each task."""
+    largest: dict[tuple[str, str], Cell] = {}
+    for cell in sorted(table, key=lambda cell: cell.objects):
+        largest[cell.task, cell.row] = Cell("memory", cell.task, cell.row, 0, cell.objects, axis="memory")
+    return list(largest.values())
+
+
+def _run(
+    folder: Path,
+    settings: Settings,
+    cells: Sequence[Cell],
+    left_out: Sequence[str],
+    report: bool,
+    workers: int | None,
+    cluster: str | None,
+    callback: Callback,
+) -> Outcome:
+    """Measure these cells in a folder, as far as that was not done before, and write the report."""
+    open_folder(folder, settings, cells)
+    run = Experiment(folder, settings, workers, cluster, callback)
+    run.learn(cell for cell in cells if not is_made(folder / cell.file, cell))
+    for kind, make in PURPOSES.items():
+        run.make(kind, make, {cell.file: cell for cell in cells if cell.kind == kind})
+    page = None
+    if report:
+        callback(Progress("writing the report", 0, 1))
+        page = write_pages(folder, folder / REPORT)
+        callback(Progress("writing the report", 1, 1))
+    return Outcome(run.done, run.there, run.failed, left_out, page)
+
+
+# The hard suite
+
+
+def benchmark_hard(
+    output: Path | str,
+    *,
+    axes: Sequence[str] = (),
+    tasks: Sequence[str] = (),
+    methods: Sequence[str] = (),
+    objects: Iterable[int] | None = None,
+    episodes: int | None = None,
+    seeds: int | None = None,
+    quick: bool = False,
+    report: bool = True,
+    workers: int | None = None,
+    cluster: str | None = None,
+    callback: Callback = silent,
+    **settings: float | None,
+) -> Outcome:
+    """Run the hard suite in a folder, or whatever of it is not there yet, and write its report.
+
+    By default, that is every axis on each of its tasks, with 4 episodes for each point and each of 3 seeds. All else is
+    as in `reproduce`, whose policies it uses in the same folder; the settings are those that the folder has.
+    """
+    folder, found = Path(output), find_axes(axes)
+    usual = QUICK if quick else read_settings(folder) if (folder / EXPERIMENT).is_file() else Settings()
+    chosen = choose_settings(usual, settings)
+    names = [row.name for row in find_rows(methods, HARD_METHODS)]
+    sizes, wanted = list(objects or ([3] if quick else [])), find_tasks(tasks, HARD_TASKS, HARD_TASKS)
+    cells = [
+        msgspec.structs.replace(cell, episodes=1 if axis.kind == "symbols" else episodes or (3 if quick else 4))
+        for axis in found
+        for cell in points(axis, wanted, names, sizes, seeds or (1 if quick else 3), chosen)
+    ]
+    return _run(folder, chosen, cells, _left_out(found, cells), report, workers, cluster, callback)
+
+
+def points(
+    axis: Axis, tasks: Sequence[str], methods: Sequence[str], sizes: Sequence[int], seeds: int, settings: Settings
+) -> Iterator[Cell]:
+    """Yield the cells along an axis that can be measured: where there is room, and all that the value needs."""
+    rows = axis.rows_for(methods)
+    for task, value in product((task for asked, task in axis.tasks.items() if asked in tasks), axis.values):
+        changes = dict(axis.change(value))
+        if changes.get("demonstrations", 0) > settings.demonstrations:
+            continue
+        if "budget" in changes and EXPERT not in methods:  # whose steps it is a multiple of
+            continue
+        number = changes.pop("objects", None)
+        for objects, row, seed in product([number] if number else sizes or [axis.objects], rows, range(seeds)):
+            if _is_double(row, task) or (axis.kind == "episodes" and objects > room(task)):
+                continue
+            place, which = None if number else objects, _unusual(row, changes, settings)
+            yield Cell(
+                axis.kind, task, row.name, seed, objects, axis=axis.name, value=float(value), place=place, **which
+            )
+
+
+def _is_double(row: Row, task: str) -> bool:
+    """Return whether a row, among others of its method, has the planner that the method takes for the task anyway."""
+    planners = METHODS[row.method].planners
+    return bool(planners) and row.planner == planners[-1 if TASKS[task].domain.makes_objects else 0]
+
+
+def _unusual(row: Row, changes: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
+    """Return the changes but for what is as usual, and for what is about learning where nothing is learned."""
+    usual = {"demonstrations": settings.demonstrations, "shown": settings.shown}
+    return {
+        name: value for name, value in changes.items() if name not in usual or (row.learned and value != usual[name])
+    }
+
+
+def _left_out(axes: Sequence[Axis], cells: Sequence[Cell]) -> list[str]:
+    """Return which axes and values are asked for and cannot be measured, a line each."""
+    measured, lines = {(cell.axis, cell.value) for cell in cells}, []
+    for axis in axes:
+        absent = [axis.show(value) for value in axis.values if (axis.name, value) not in measured]
+        if absent:
+            lines.append(f"{axis.name} {', '.join(absent)}: no room, no such demonstrations, or none of its methods")
+    return lines

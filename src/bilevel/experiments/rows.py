@@ -29,6 +29,7 @@ PAPER_RATES: Mapping[str, Sequence[float]] = {
     "smolvla": (0.00,) * 9,
     "smolvla-metaworld": (0.00,) * 9,
 }
+TOTAL = "total"  # of all tasks
 
 PAPER, OURS = "paper", "best"  # presets of learning
 WORLDS: Mapping[str, Mapping[str, Any]] = {  # arguments of environments
@@ -47,7 +48,7 @@ class Row:
     method: str
     ending: str = ""  # of its title
     preset: str | None = None  # of learning the policy that it runs on, if there is one
-    config: Mapping[str, Any] = field(default_factory=dict, hash=False)  # of learning, where it is not the preset's
+    config: Mapping[str, Any] = field(default_factory=dict)  # of learning, where it is not the preset's
     policy: str | None = None  # the row whose policy it runs on; by default its own, if it has a preset
     network: str | None = None  # the row whose network is kept, so that rules alone are learned
     world: str = ""
@@ -123,6 +124,9 @@ USUAL_ROWS = tuple(name for name, row in ROWS.items() if row.is_usual)
 PAPER_ROWS = (
     "bison-paper", BISON, EXPERT, "det-plan", "det-replan", "ndt-plan", "ndt-replan", "pddl-nn", "pure-nn",
 )  # fmt: skip
+# Planners alone, which are timed on large problems beside the rules.
+SOLVERS: Mapping[str, str] = {"lama": "LAMA", "search": "Built-in search"}
+TITLES: Mapping[str, str] = {**{name: row.title for name, row in ROWS.items()}, **SOLVERS}
 
 
 def find_rows(names: Sequence[str], usual: Sequence[str]) -> list[Row]:
@@ -139,9 +143,10 @@ def find_rows(names: Sequence[str], usual: Sequence[str]) -> list[Row]:
 
 def find_tasks(names: Sequence[str], known: Iterable[str], usual: Sequence[str]) -> list[str]:
     """Return these tasks, each once, or the usual ones; `BadInput` for one that is not known."""
+    known = list(known)
     for name in names:
-        if name not in (there := list(known)):
-            raise BadInput(f"unknown task '{name}'; tasks that can be reproduced: {', '.join(there)}")
+        if name not in known:
+            raise BadInput(f"unknown task '{name}'; tasks that can be reproduced: {', '.join(known)}")
     return list(dict.fromkeys(names or usual))
 
 
@@ -152,11 +157,11 @@ def room(task: str) -> int:
     return most
 
 
-def paper_rate(row: Row, task: str | None = None) -> float | None:
+def paper_rate(row: str, task: str) -> float | None:
     """Return what the paper reports of a row on a task, or in total; `None` where it reports nothing."""
-    is_there = row.name in PAPER_ROWS or METHODS[row.method].is_published
-    rates = PAPER_RATES.get(row.method, ()) if is_there else ()
-    return dict(zip((*PAPER_TASKS, None), rates, strict=False)).get(task)
+    is_there = row in PAPER_ROWS or METHODS[ROWS[row].method].is_published
+    rates = PAPER_RATES.get(ROWS[row].method, ()) if is_there else ()
+    return dict(zip((*PAPER_TASKS, TOTAL), rates, strict=False)).get(task)
 
 
 def task_order(tasks: Iterable[str]) -> list[str]:

@@ -1,33 +1,22 @@
-"""The tables of a report: what results come to in numbers, for people and, as CSV, for programs."""
+"""The tables of a report: what results come to, in numbers as people read them."""
 
 from __future__ import annotations
 
 import textwrap
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from bilevel.experiments.axes import AXES, Axis
-from bilevel.experiments.rows import PAPER_TASKS, ROWS, Row, paper_rate
-from bilevel.experiments.statistics import Counts, Interval, is_better, rate_interval
-from bilevel.experiments.table import Results
+from bilevel.experiments.results import Results
+from bilevel.experiments.rows import PAPER_TASKS, ROWS, TITLES, TOTAL, paper_rate
+from bilevel.experiments.statistics import is_better, rate_interval
 from bilevel.methods.methods import EXPERT
 from bilevel.policies.episode import REASONS
 
-NOTHING, TOTAL = "–", "total"
-SOLVERS = {"rules": "Rules (BISON)", "lama": "LAMA", "search": "built-in search"}
-WHOSE = "Worlds, experts and how often things teleport are ours; the paper's figures are of other worlds."
-INTERVALS = (
-    "Intervals (95%) are those of the method over training seeds, by a beta-binomial model; with one policy alone, as "
-    "the expert is, that of this policy (Wilson)."
-)
-BEST = (
-    "Set off are the best rate of each column and all that cannot be told from it, the expert and rows in other worlds "
-    "aside."
-)
+NOTHING, ALL_TASKS = "–", "all tasks"
 
 
 # Numbers as people read them
@@ -37,11 +26,6 @@ def rate(value: float) -> str:
     """Return 0.97; only where all succeed it is 1.00, and only where none does 0.00."""
     text = f"{value:.2f}"
     return ">0.99" if text == "1.00" and value < 1 else "<0.01" if text == "0.00" and value > 0 else text
-
-
-def interval(bounds: Interval) -> str:
-    """Return 0.57–0.68."""
-    return f"{bounds[0]:.2f}–{bounds[1]:.2f}"
 
 
 def seconds(value: float) -> str:
@@ -69,167 +53,132 @@ def ranges(numbers: Iterable[int]) -> str:
     return f"{known[0]}–{known[-1]}" if is_run else ", ".join(map(str, known))
 
 
+def scope(frame: pd.DataFrame) -> str:
+    """Return what was run: `8 tasks, 1–10 objects, 10 episodes of each size with each of 3 seeds`."""
+    networks, noun = frame["seed"].nunique(), "episodes" if frame["episodes"].max() > 1 else "episode"
+    each = f"{ranges(frame['episodes'])} {noun} of each size with {f'each of {networks}' if networks > 1 else 'a'} seed"
+    size = f"{ranges(frame['objects'])} objects"
+    return f"{plural(frame['task'].nunique(), 'task')}, {size}, {each}{'s' if networks > 1 else ''}"
+
+
 # Scores
 
 
-class Score(NamedTuple):
-    """How many of some episodes were successes, and the counts of each policy that was run."""
-
-    successes: int
-    episodes: int
-    policies: tuple[Counts, ...]
-    interval: Interval
-
-    @property
-    def rate(self) -> float:
-        """The part of the episodes that succeeded."""
-        return self.successes / self.episodes
-
-
-def score(frame: pd.DataFrame) -> Score | None:
-    """Return the score of the episodes of a row; `None` without any."""
-    if frame.empty:
-        return None
-    by_seed = frame.groupby("seed")[["successes", "episodes"]].sum()
-    policies = tuple((int(won), int(all_)) for won, all_ in by_seed.itertuples(index=False))
-    successes, episodes = sum(won for won, _ in policies), sum(all_ for _, all_ in policies)
-    if not ROWS[frame["row"].iloc[0]].learned:
-        policies = ((successes, episodes),)  # whatever the seed
-    return Score(successes, episodes, policies, rate_interval(policies))
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A row on a task, or on all together, beside what the paper has."""
-
-    row: Row
-    task: str | None
-    score: Score | None
-    paper: float | None
-    is_best: bool = False  # or not to be told from the best
-
-
-def cells(results: Results) -> list[list[Cell]]:
-    """Return a line for each row: a cell for each task, then for all of them."""
-    frame, tasks = results.episodes, tasks_of(results)
-    columns = []
-    for task in (*tasks, None):
-        column = []
-        for row in rows_of(results):
-            found = frame[(frame["row"] == row.name) & ((frame["task"] == task) if task else True)]
-            is_whole = task is not None or found["task"].nunique() == len(tasks)
-            is_papers = task is not None or tasks == list(PAPER_TASKS)
-            column.append(
-                Cell(row, task, score(found) if is_whole else None, paper_rate(row, task) if is_papers else None)
-            )
-        columns.append(_with_best(column))
-    return [list(line) for line in zip(*columns, strict=True)]
-
-
-def _with_best(column: Sequence[Cell]) -> list[Cell]:
-    """Note the best rate and those that cannot be told from it; nothing where the best has never succeeded."""
-    rivals = [cell for cell in column if cell.score and cell.row.method != EXPERT and not cell.row.world]
-    best = max((cell.score for cell in rivals if cell.score), key=lambda found: found.rate, default=None)
-    if best is None or not best.successes:
-        return list(column)
-    equal = [cell for cell in rivals if cell.score is best or not is_better(best.policies, _policies(cell))]
-    return [Cell(cell.row, cell.task, cell.score, cell.paper, cell in equal) for cell in column]
-
-
-def _policies(cell: Cell) -> tuple[Counts, ...]:
-    return cell.score.policies if cell.score else ()
-
-
-def rows_of(results: Results) -> list[Row]:
-    """Return the rows that were measured, in their order."""
-    return [ROWS[name] for name in results.episodes["row"].cat.categories]
-
-
-def tasks_of(results: Results) -> list[str]:
-    """Return the tasks that were measured: the paper's in its order, then others."""
-    return list(results.episodes["task"].cat.categories)
-
-
-def endings(frame: pd.DataFrame) -> Counter[str]:
-    """Return how episodes ended: how many were a `success`, and how many failed for each reason."""
-    found = Counter({"success": int(frame["successes"].sum())})
-    for reasons in frame["reasons"]:
-        found.update(reasons)
+def scores(frame: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """Return the success rate of each group, with its interval and the counts of each policy that was run."""
+    lines = []
+    for key, part in frame.groupby(by, observed=True):
+        counts = part.groupby("seed")[["successes", "episodes"]].sum()
+        successes, episodes = map(int, counts.sum())
+        learned = ROWS[part["row"].iloc[0]].learned  # else policies are the same whatever the seed
+        policies = tuple(counts.itertuples(index=False, name=None)) if learned else ((successes, episodes),)
+        low, high = rate_interval(policies)
+        rates = {"successes": successes, "episodes": episodes, "rate": successes / episodes, "low": low, "high": high}
+        lines.append({**dict(zip(by, key, strict=True)), **rates, "policies": policies})
+    found: pd.DataFrame = pd.DataFrame(lines)
     return found
 
 
-def scope(results: Results) -> str:
-    """Return what was run: `8 tasks, 1–10 objects, 10 episodes of each size with each of 3 seeds`."""
-    frame, seeds = results.episodes, results.episodes["seed"].nunique()
-    noun = "episodes" if frame["episodes"].max() > 1 else "episode"
-    each = f"{ranges(frame['episodes'])} {noun} of each size with {f'each of {seeds} seeds' if seeds > 1 else 'a seed'}"
-    return f"{plural(frame['task'].nunique(), 'task')}, {ranges(frame['objects'])} objects, {each}"
+def success(results: Results) -> pd.DataFrame:
+    """Return the scores of all rows on each task and in total, with the paper's, and which are best on their task."""
+    frame = results.of("")
+    total, tasks = scores(frame, ["row"]), list(frame["task"].cat.categories)
+    whole = frame.groupby("row", observed=True)["task"].nunique() == len(tasks)
+    total = total.loc[[bool(whole[row]) for row in total["row"]]].assign(task=TOTAL)
+    columns = []
+    for task, column in pd.concat([scores(frame, ["row", "task"]), total]).groupby("task", sort=False):
+        of_paper = task != TOTAL or tasks == list(PAPER_TASKS)
+        paper = [paper_rate(row, str(task)) if of_paper else None for row in column["row"]]
+        columns.append(column.assign(paper=np.array(paper, float), best=_is_best(column)))
+    found: pd.DataFrame = pd.concat(columns, ignore_index=True)
+    return found
+
+
+def _is_best(column: pd.DataFrame) -> list[bool]:
+    """Return which rates are the best, or cannot be told from it: none where nothing has succeeded."""
+    rivals = [ROWS[row].method != EXPERT and not ROWS[row].world for row in column["row"]]
+    if not any(rivals) or not column[rivals]["successes"].any():
+        return [False] * len(column)
+    best = column.loc[column[rivals]["rate"].idxmax(), "policies"]
+    known = zip(rivals, column["policies"], strict=True)
+    return [is_rival and (policies == best or not is_better(best, policies)) for is_rival, policies in known]
+
+
+def endings(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return how episodes ended, by task and row, and for all tasks together: successes and each reason of failure."""
+    counts = pd.DataFrame(
+        [{"success": won, **why} for won, why in zip(frame["successes"], frame["reasons"], strict=True)]
+    )
+    names = ["success", *(reason for reason in REASONS if reason in counts)]
+    counts = counts[names].fillna(0).astype(int).assign(task=list(frame["task"]), row=list(frame["row"]))
+    both = pd.concat([counts.assign(task=ALL_TASKS), counts])
+    both["row"] = pd.Categorical(both["row"], frame["row"].cat.categories, ordered=True)
+    both["task"] = pd.Categorical(both["task"], [ALL_TASKS, *frame["task"].cat.categories], ordered=True)
+    found: pd.DataFrame = both.groupby(["task", "row"], observed=True)[names].sum()
+    return found
 
 
 # Tables
 
 
-@dataclass(frozen=True)
-class Table:
-    """For people: lines of text below a header. For programs: values with all digits."""
+class Table(NamedTuple):
+    """Lines of text below a header; the numbers with all digits are in the findings."""
 
     name: str  # of its files
     title: str
     caption: str
     shown: pd.DataFrame
-    values: pd.DataFrame
 
 
-def tables(results: Results) -> list[Table]:
-    """Return all tables that there is something to put in."""
-    makers = [success_table, size_table, cost_table, cause_table] if len(results.episodes) else []
-    found = [make(results) for make in makers]
-    if len(results.scaling):
-        found.append(scaling_table(results))
-    for axis in axes_of(results):
-        found += [axis_table(results, axis, measure) for measure in axis.measures]
-    return found
+def tables(results: Results) -> Iterator[Table]:
+    """Yield all tables that there is something to put in."""
+    known = set(results.table["axis"])
+    if "" in known:
+        yield from (success_table(results), size_table(results), cost_table(results), cause_table(results))
+    if "scaling" in known:
+        yield scaling_table(results)
+    for axis in AXES.values():
+        if axis.name in known:
+            yield from (axis_table(results, axis, measure) for measure in axis.measures)
 
 
 def success_table(results: Results) -> Table:
     """Return the success rates of all rows on all tasks, with the paper's."""
-    lines, values = [], []
-    for line in cells(results):
-        lines.append([line[0].row.title, *(_shown(cell) for cell in line)])
-        values += [
-            {"method": cell.row.name, "task": cell.task or TOTAL, **_record(cell.score), "paper": cell.paper}
-            for cell in line
-        ]
-    header = ["method", *tasks_of(results), TOTAL]
-    caption = f"{scope(results)}. In brackets the interval, then what the paper reports. {WHOSE} {INTERVALS}"
-    return Table("success", "Success rates", caption, pd.DataFrame(lines, columns=header), pd.DataFrame(values))
+    found = success(results)
+    text = [
+        f"{rate(one['rate'])} ({one['low']:.2f}–{one['high']:.2f})"
+        + ("" if pd.isna(one["paper"]) else f" paper {rate(one['paper'])}")
+        for one in found.to_dict("records")
+    ]
+    shown = _lines(found.assign(text=text), "text", ["row"], "task")
+    caption = f"{scope(results.of(''))}. In brackets the interval, then what the paper reports."
+    return Table("success", "Success rates", caption, shown[["method", *dict.fromkeys(found["task"])]])
 
 
-def _shown(cell: Cell) -> str:
-    paper = "" if cell.paper is None else f" paper {rate(cell.paper)}"
-    return f"{rate(cell.score.rate)} ({interval(cell.score.interval)}){paper}" if cell.score else NOTHING + paper
+def _lines(frame: pd.DataFrame, text: str, lines: list[str], columns: str) -> pd.DataFrame:
+    """Return a table for people: a line for each group, named by its titles, and a column for each value of a key."""
+    shown = frame.pivot_table(text, lines, columns, "first", observed=True, sort=False).fillna(NOTHING)
+    keys = [(key,) if isinstance(key, str) else key for key in shown.index]
+    names = [", ".join(TITLES.get(part, part) for part in key) for key in keys]
+    shown.insert(0, ", ".join(["task", "method"][-len(lines) :]), names)
+    found: pd.DataFrame = shown.reset_index(drop=True)
+    return found
 
 
-def _record(found: Score | None) -> dict[str, Any]:
-    if found is None:
-        return dict.fromkeys(("successes", "episodes", "rate", "low", "high"))
-    low, high = found.interval
-    return {"successes": found.successes, "episodes": found.episodes, "rate": found.rate, "low": low, "high": high}
+def _fractions(frame: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """Return the successes and the episodes of each group, and both as a text."""
+    found: pd.DataFrame = frame.groupby(by, observed=True)[["successes", "episodes"]].sum().reset_index()
+    found["text"] = [f"{won}/{all_}" for won, all_ in zip(found["successes"], found["episodes"], strict=True)]
+    return found
 
 
 def size_table(results: Results) -> Table:
     """Return the successes with each number of objects."""
-    frame = results.episodes.groupby(["task", "row", "objects"], observed=True)[["successes", "episodes"]].sum()
-    text = frame["successes"].astype(str) + "/" + frame["episodes"].astype(str)
-    shown = text.unstack("objects").fillna(NOTHING).reset_index()
-    shown.insert(
-        0,
-        "task, method",
-        [f"{task}, {ROWS[row].title}" for task, row in zip(shown.pop("task"), shown.pop("row"), strict=True)],
-    )
-    shown.columns = pd.Index([f"n = {name}" if isinstance(name, int) else name for name in shown.columns])
-    caption = f"{scope(results)}: successes of as many episodes."
-    return Table("success-by-objects", "Success by number of objects", caption, shown, frame.reset_index())
+    frame = results.of("")
+    found = _fractions(frame, ["task", "row", "objects"])
+    caption = f"{scope(frame)}: successes of as many episodes, by number of objects."
+    shown = _lines(found, "text", ["task", "row"], "objects")
+    return Table("success-by-objects", "Success by number of objects", caption, shown)
 
 
 COSTS: Mapping[str, tuple[str, Callable[[float], str]]] = {
@@ -243,81 +192,50 @@ COSTS: Mapping[str, tuple[str, Callable[[float], str]]] = {
 
 def costs(results: Results, by: list[str]) -> pd.DataFrame:
     """Return what each row takes, maybe on each task: medians over the rest, inference with the most objects."""
-    frame, training = results.episodes, results.training
+    frame = results.of("")
     largest = frame[frame["objects"] == frame["objects"].max()]
-    trained = training.rename(columns={"seconds": "training_seconds", "peak_mebibytes": "training_mebibytes"})
     found: pd.DataFrame = frame.groupby(by, observed=True)[["successes", "episodes"]].sum()
-    parts = [
-        _medians(trained, by, ["training_seconds", "training_mebibytes", "parameters"]),
-        _medians(largest, by, ["policy_microseconds", "peak_mebibytes"]),
-    ]
-    for part in parts:
-        found = found.join(part)
     found["rate"] = found["successes"] / found["episodes"]
-    found["policy_seconds"] = found.pop("policy_microseconds") / 1e6
-    return found
-
-
-def _medians(frame: pd.DataFrame, by: list[str], names: list[str]) -> pd.DataFrame:
-    numbers = frame.assign(**{name: pd.to_numeric(frame[name]) for name in names})
-    found: pd.DataFrame = numbers.groupby(by, observed=True)[names].median()
+    for part, names in (
+        (frame, ["training_seconds", "training_mebibytes", "parameters"]),
+        (largest.assign(policy_seconds=largest["policy_microseconds"].astype(float) / 1e6), ["policy_seconds"]),
+        (results.of("memory"), ["peak_mebibytes"]),
+    ):
+        found = found.join(part.astype(dict.fromkeys(names, float)).groupby(by, observed=True)[names].median())
     return found
 
 
 def cost_table(results: Results) -> Table:
     """Return what each row takes: medians over tasks and seeds."""
     found = costs(results, ["row"])
-    shown = pd.DataFrame(
-        {"method": [ROWS[name].title for name in found.index], "success": list(map(rate, found["rate"]))}
-    )
+    shown = pd.DataFrame({"method": [TITLES[row] for row in found.index], "success": list(map(rate, found["rate"]))})
     for name, (title, show) in COSTS.items():
         shown[title] = [NOTHING if pd.isna(value) else show(value) for value in found[name]]
-    caption = (
-        f"Medians over tasks and seeds; inference with {results.episodes['objects'].max()} objects, labels and "
-        "planning included. Methods that plan run on the network of BISON."
-    )
-    values = pd.concat([found.assign(task=TOTAL).reset_index(), costs(results, ["row", "task"]).reset_index()])
-    return Table("costs", "Time and memory", caption, shown, values)
+    most = results.of("")["objects"].max()
+    caption = f"Medians over tasks and seeds; inference with {most} objects, labels and planning included."
+    return Table("costs", "Time and memory", caption, shown)
 
 
 def cause_table(results: Results) -> Table:
     """Return how many episodes failed for each reason."""
-    frame = results.episodes
-    found = {row: endings(frame[frame["row"] == row.name]) for row in rows_of(results)}
-    reasons = [reason for reason in REASONS if any(counts[reason] for counts in found.values())]
-    lines = [
-        [
-            row.title,
-            f"{counts['success']:,}/{counts.total():,}",
-            *(f"{counts[one]:,}" if counts[one] else NOTHING for one in reasons),
-        ]
-        for row, counts in found.items()
-    ]
-    values = [
-        {"method": row, "task": task, "episodes": (counts := endings(part)).total(), "success": counts["success"]}
-        | {reason: counts[reason] for reason in REASONS}
-        for (row, task), part in frame.groupby(["row", "task"], observed=True)
-    ]
-    shown = pd.DataFrame(lines, columns=["method", "successes", *reasons])
-    caption = f"{scope(results)}, all tasks together; each failure has one cause."
-    return Table("causes", "Causes of failure", caption, shown, pd.DataFrame(values))
+    frame = results.of("")
+    found = endings(frame)
+    shown = found.loc[ALL_TASKS].astype(object).where(lambda counts: counts > 0, NOTHING).reset_index()
+    shown.insert(0, "method", [TITLES[row] for row in shown.pop("row")])
+    caption = f"{scope(frame)}, all tasks together; each failure has one cause."
+    return Table("causes", "Causes of failure", caption, shown)
 
 
 def scaling_table(results: Results) -> Table:
     """Return how long rules and planners take as problems grow."""
-    frame = results.scaling.sort_values(["task", "solver", "objects"])
-    known = zip(frame["failure"], frame["seconds"], strict=True)
-    text = [failure if isinstance(failure, str) else seconds(taken) for failure, taken in known]
-    shown = frame.assign(text=text).pivot_table("text", ["task", "solver"], "objects", "first", observed=True)
-    shown = shown.fillna("not run").reset_index()
-    names = [f"{task}, {SOLVERS[solver]}" for task, solver in zip(shown.pop("task"), shown.pop("solver"), strict=True)]
-    shown.insert(0, "task, solver", names)
+    frame = results.of("scaling").sort_values(["task", "row", "objects"])
+    known = zip(frame["reasons"], frame["seconds"], strict=True)
+    found = frame.assign(text=[next(iter(reasons), None) or seconds(taken) for reasons, taken in known])
     caption = (
         "CPU time to solve problems of symbols alone, by number of objects, on one core. A planner is out of time "
-        f"after {results.settings.lama_seconds:g} s, and has no model where it cannot express what may happen."
+        f"after {results.about.experiment.lama_seconds:g} s, and has no model where it cannot express what may happen."
     )
-    values = frame[["task", "solver", "objects", "seconds", "actions", "failure"]]
-    return Table("solving-time", "Solving time", caption, shown, values)
+    return Table("solving-time", "Solving time", caption, _lines(found, "text", ["task", "row"], "objects"))
 
 
 # The hard suite
@@ -327,7 +245,7 @@ class Measure(NamedTuple):
     """A time that is measured along an axis, and how much is too much."""
 
     title: str
-    column: str  # of the points
+    column: str  # of the table
     factor: float = 1.0  # to seconds
     limit: tuple[float, str] | None = None
 
@@ -339,41 +257,32 @@ MEASURES = {
 }
 
 
-def axes_of(results: Results) -> list[Axis]:
-    """Return the axes along which something was measured, in their order."""
-    known = set(results.points["axis"])
-    return [axis for name, axis in AXES.items() if name in known]
-
-
-def points_of(results: Results, axis: Axis) -> pd.DataFrame:
-    """Return the points of an axis, with the title of the place where curves are to be compared."""
-    frame = results.points[results.points["axis"] == axis.name]
+def places(results: Results, axis: Axis) -> pd.DataFrame:
+    """Return the lines of an axis, with the title of the place where curves are to be compared."""
+    frame = results.of(axis.name)
     several = frame["place"].nunique() > 1
-    places = [
-        f"{task}, {place} objects" if several else task
+    titles = [
+        f"{task}, {place:g} objects" if several else task
         for task, place in zip(frame["task"], frame["place"], strict=True)
     ]
-    found: pd.DataFrame = frame.assign(where=places)
-    return found
+    frame["where"] = titles
+    return frame
 
 
 def axis_table(results: Results, axis: Axis, measure: str) -> Table:
     """Return a line for each row at each place, and a column for each value of the axis."""
-    frame, time = points_of(results, axis), MEASURES.get(measure)
-    by = frame.groupby(["where", "row", "value"], observed=True, sort=False)
+    frame, time = places(results, axis), MEASURES.get(measure)
     if time:
-        taken = by[time.column].median() * time.factor
-        text, values = taken.map(seconds, na_action="ignore"), taken.rename("seconds").reset_index()
+        taken = frame.astype({time.column: float}).groupby(["where", "row", "value"], observed=True)[time.column]
+        found = (taken.median() * time.factor).rename("seconds").dropna().reset_index()
+        found["text"] = found["seconds"].map(seconds)
     else:
-        counts = by[["successes", "episodes"]].sum()
-        text, values = counts["successes"].astype(str) + "/" + counts["episodes"].astype(str), counts.reset_index()
-    shown = text.unstack("value").sort_index(axis=1).fillna(NOTHING).reset_index()
-    names = [f"{where}, {ROWS[row].title}" for where, row in zip(shown.pop("where"), shown.pop("row"), strict=True)]
-    shown.columns = pd.Index(list(map(axis.show, shown.columns)))
-    shown.insert(0, "task, method", names)
+        found = _fractions(frame, ["where", "row", "value"])
+    shown = _lines(found, "text", ["where", "row"], "value")
+    shown = shown.rename(columns={value: axis.show(value) for value in axis.values})
     about = f"{time.title.capitalize()}, medians over seeds" if time else f"{axis.about} Successes of as many episodes"
     title = f"{time.title.capitalize() if time else 'Success'}: {axis.name}"
-    return Table(axis_name(axis, measure), title, f"{about}, by {axis.title}.", shown, values)
+    return Table(axis_name(axis, measure), title, f"{about}, by {axis.title}.", shown)
 
 
 def axis_name(axis: Axis, measure: str) -> str:
@@ -393,21 +302,8 @@ def as_markdown(table: Table) -> str:
     return "\n".join((about, "", first, rule, *others, ""))
 
 
-def as_latex(table: Table) -> str:
-    """Return a `table` for a document that uses the package booktabs."""
-    escaped = table.shown.rename(columns=_in_latex).map(_in_latex)
-    caption = _in_latex(f"{table.title}. {table.caption}")
-    text: str = escaped.to_latex(index=False, caption=caption, label=f"tab:{table.name}")
-    return text
-
-
-def _in_latex(text: object) -> str:
-    special: dict[str, str | int | None] = {character: f"\\{character}" for character in "&%$#_{}"}
-    return str(text).translate(str.maketrans({**special, "–": "--", "µ": r"\textmu{}", "<": r"$<$", ">": r"$>$"}))
-
-
-FORMATS: Mapping[str, Callable[[Table], str]] = {
-    "csv": lambda table: table.values.to_csv(index=False),
+FORMATS: Mapping[str, Callable[[Table], Any]] = {
+    "csv": lambda table: table.shown.to_csv(index=False),
     "md": as_markdown,
-    "tex": as_latex,
+    "tex": lambda table: table.shown.map(str).style.hide(axis="index").format(escape="latex").to_latex(hrules=True),
 }
