@@ -1,13 +1,11 @@
-"""What only Fast Downward can get wrong: its processes, its files, its exit codes and the mapping of names."""
+"""What only Fast Downward can get wrong: its processes, of which nothing is left, its exit codes, and names."""
 
 from __future__ import annotations
 
 import os
-import tempfile
-from collections.abc import Sequence
-from itertools import pairwise
+import select
+import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,13 +16,6 @@ from bilevel.symbolic.domain import Atom, BadInput, Problem
 from bilevel.symbolic.pddl import parse_domain
 from bilevel.tabletop.problems import shipped_domain
 
-CHAIN = parse_domain(
-    """(define (domain chain) (:predicates (here ?x) (link ?x ?y))
-       (:action go :parameters (?x ?y) :precondition (and (here ?x) (link ?x ?y))
-         :effect (and (here ?y) (not (here ?x)))))""",
-    "chain",
-)
-
 # Four free parameters over 60 objects: 13 million ground actions, far too many for a second.
 WIDE = parse_domain(
     """(define (domain wide) (:predicates (mixed ?a ?b ?c ?d) (done))
@@ -34,52 +25,21 @@ WIDE = parse_domain(
 )
 
 
-def chain(length: int) -> Problem:
-    names = [f"n{i}" for i in range(length)]
-    links = {Atom("link", pair) for pair in pairwise(names)}
-    facts = frozenset(links | {Atom("here", ("n0",))})
-    return Problem("p", "chain", dict.fromkeys(names, "object"), facts, frozenset({Atom("here", (names[-1],))}))
-
-
 def wide() -> Problem:
     objects = {f"n{i}": "object" for i in range(60)}
     return Problem("p", "wide", objects, frozenset(), frozenset({Atom("done")}))
 
 
-@pytest.mark.parametrize("optimal", [True, False])
-def test_both_searches_find_the_plan(optimal: bool) -> None:
-    result = fast_downward(CHAIN, chain(6), 60, optimal)
-    assert [str(action) for action in result.plan or ()] == [f"go(n{i}, n{i + 1})" for i in range(5)]
-
-
-@pytest.mark.parametrize("optimal", [True, False])
-def test_time_limit_ends_every_process(optimal: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(module, "GRACE", 600)  # so that it is we who end them
-    reading, writing = os.pipe()  # held by this process and, with their output, by the planner's
-
-    def run(command: Sequence[str], directory: Path, output: int, *others: Any) -> int | None:
-        return run_in_group(command, directory, writing, *others)
-
-    monkeypatch.setattr(module, "run_in_group", run)
-    result = fast_downward(WIDE, wide(), 1, optimal)
-    assert (result.status, result.plan) == (Status.TIMED_OUT, None)
-    assert list(tmp_path.glob("*/*")) == []
-    os.close(writing)
-    with open(reading, "rb") as output:
-        output.read()  # comes to an end, as nobody writes any more
-
-
 def test_missing_planner_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(BadInput) as error:
-        fast_downward(CHAIN, chain(2), 60)
+        fast_downward(WIDE, wide(), 60)
     assert str(error.value) == 'Fast Downward is not installed; install it with: pip install "bilevel[planners]"'
 
 
 def test_an_error_of_the_planner_is_a_result(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "write_domain", lambda domain: "(define")
-    result = fast_downward(CHAIN, chain(2), 60)
+    result = fast_downward(WIDE, wide(), 60)
     assert result.status is Status.ERROR
     assert result.message.startswith("Fast Downward ended with exit code 31: ")
     assert "\n" not in result.message
@@ -88,7 +48,7 @@ def test_an_error_of_the_planner_is_a_result(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize("exit_code", [20, 22])
 def test_want_of_memory_is_a_result_and_no_error(exit_code: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "run_in_group", lambda *_: exit_code)
-    result = fast_downward(CHAIN, chain(2), 60)
+    result = fast_downward(WIDE, wide(), 60)
     assert (result.status, result.plan) == (Status.OUT_OF_MEMORY, None)
     assert result.message == "no plan: Fast Downward ran out of memory"
 
@@ -104,3 +64,56 @@ def test_determinisation_has_one_schema_per_outcome_and_nature_chooses_by_parame
     assert determinised.is_deterministic
     assert [schema.name for schema, _ in origins.values()] == ["pick", "place", "put-aside", "press", "place-goal"]
     assert [p.name for p in determinised.schemas["a4"].parameters] == ["?x", "?b", "?p", "?c"]
+
+
+def test_time_limit_ends_the_planner() -> None:
+    assert fast_downward(WIDE, wide(), 0.5).status is Status.TIMED_OUT
+
+
+PATIENCE = 20  # seconds; a group ends within milliseconds
+
+# Says where it runs, and sleeps, and so does its child; both hold the pipe that their output goes to.
+PARENT_AND_CHILD = [
+    sys.executable,
+    "-c",
+    "import os, subprocess, sys; print(os.getcwd(), flush=True); "
+    "subprocess.run([sys.executable, '-c', 'import time; time.sleep(600)'])",
+]
+
+
+class Pipe:
+    """What a program and its children write to: when nobody holds it any more, they are all gone."""
+
+    def __init__(self) -> None:
+        self.reading, self.writing = os.pipe()
+
+    def wait_for_output(self) -> None:
+        assert select.select([self.reading], [], [], PATIENCE)[0], "the program did not start"
+
+    def assert_all_gone(self) -> None:
+        os.close(self.writing)
+        while select.select([self.reading], [], [], PATIENCE)[0]:
+            if not os.read(self.reading, 65536):
+                os.close(self.reading)
+                return
+        pytest.fail("a process is still running")
+
+
+def test_exit_code_and_output(tmp_path: Path) -> None:
+    log_file = tmp_path / "log"
+    with log_file.open("wb") as log:
+        code = run_in_group(["sh", "-c", "pwd; echo $COLOUR; exit 7"], tmp_path, log.fileno(), 60, {"COLOUR": "red"})
+    assert code == 7
+    assert log_file.read_text().split() == [str(tmp_path), "red"]
+
+
+def test_time_is_up(tmp_path: Path) -> None:
+    pipe = Pipe()
+    assert run_in_group(PARENT_AND_CHILD, tmp_path, pipe.writing, 0.5, {}) is None
+    pipe.assert_all_gone()
+
+
+def test_a_child_does_not_outlive_a_program_that_ends(tmp_path: Path) -> None:
+    pipe = Pipe()
+    assert run_in_group(["sh", "-c", "sleep 600 & exit 3"], tmp_path, pipe.writing, 60, {}) == 3
+    pipe.assert_all_gone()

@@ -9,7 +9,7 @@ import pytest
 from bilevel.planning.planner import ContingentPolicy, Decision, PlanResult, PlanStep, Status
 from bilevel.planning.planners import NO_PLAN, PLAN_BROKEN, PlannedPolicy, planner_named
 from bilevel.symbolic.adl import parse_adl_domain
-from bilevel.symbolic.domain import NO_FACTS, Action, Atom, BadInput, Domain, Facts, Problem
+from bilevel.symbolic.domain import NO_FACTS, Action, Atom, Domain, Facts, Problem
 from bilevel.symbolic.semantics import Condition, ground_action, progress
 from bilevel.tabletop.problems import shipped_domain
 
@@ -118,22 +118,6 @@ def test_planning_that_has_failed_is_tried_again_only_once_something_changes() -
     assert len(planner.problems) == 3
     assert policy.choose(START, GOAL) == PICK1
     assert policy.plans == 4
-
-
-def test_a_planner_that_fails_is_an_error() -> None:
-    with pytest.raises(BadInput, match="out of order"):
-        follower(Planner(PlanResult(Status.ERROR, message="out of order")), replan=False)
-
-
-def test_a_real_planner_goes_all_the_way() -> None:
-    policy = PlannedPolicy(BLOCKS, planner_named("search"), replan=False, time_limit=60)
-    policy.reset(START, GOAL, OBJECTS)
-    state = START
-    for _ in range(4):
-        action = policy.choose(state, GOAL)
-        assert action is not None
-        state = after(state, action)
-    assert state >= GOAL
 
 
 def test_a_contingent_policy_is_asked_about_every_state() -> None:

@@ -8,8 +8,8 @@ from plan_oracle import achieves_goal
 from bilevel.planning.grounding import Grounding
 from bilevel.planning.planner import Deadline, Planner, PlanResult, PlanStep, Status
 from bilevel.planning.planners import PLANNERS, planner_named
-from bilevel.symbolic.domain import Action, BadInput, Domain, Problem
-from bilevel.symbolic.pddl import parse_domain, parse_problem
+from bilevel.symbolic.domain import Action, Domain, Problem
+from bilevel.symbolic.pddl import parse_problem
 from bilevel.tabletop.problems import shipped_domain, training_problems
 
 
@@ -25,17 +25,6 @@ def solve(planner: Planner, domain: Domain, problem_text: str) -> list[str]:
     assert result.status is Status.SOLVED, result
     assert achieves_goal(domain, problem, result.steps)
     return [str(step.action) for step in result.steps]
-
-
-def test_blocks(planner: Planner) -> None:
-    plan = solve(
-        planner,
-        shipped_domain("blocks"),
-        """(define (problem p) (:domain blocks) (:objects a b - block l m - place)
-           (:init (gripper-free) (clear a) (clear b) (clear l) (clear m))
-           (:goal (and (at a l) (at b m))))""",
-    )
-    assert sorted(plan) == ["pick(a)", "pick(b)", "place(a, l)", "place(b, m)"]
 
 
 def test_pick_place(planner: Planner) -> None:
@@ -71,41 +60,12 @@ def test_gacha_counts_on_a_new_block() -> None:
     ]
 
 
-SMALL = """(define (domain small) (:requirements :strips :typing :negative-preconditions :equality)
-  (:types port car) (:constants home - port)
-  (:predicates (ferry ?p - port) (at ?c - car ?p - port) (on ?c - car) (empty) (broken ?c - car))
-  (:action sail :parameters (?from ?to - port)
-    :precondition (and (ferry ?from) (not (= ?from ?to))) :effect (and (ferry ?to) (not (ferry ?from))))
-  (:action board :parameters (?c - car ?p - port)
-    :precondition (and (at ?c ?p) (ferry ?p) (empty) (not (broken ?c)))
-    :effect (and (on ?c) (not (at ?c ?p)) (not (empty))))
-  (:action repair :parameters (?c - car)
-    :precondition (and (broken ?c) (ferry home)) :effect (not (broken ?c)))
-  (:action debark :parameters (?c - car ?p - port)
-    :precondition (and (on ?c) (ferry ?p)) :effect (and (at ?c ?p) (empty) (not (on ?c)))))"""
-
-
-def small(state: str, goal: str) -> str:
-    return f"(define (problem p) (:domain small) (:objects p q - port c d - car) (:init {state}) (:goal (and {goal})))"
-
-
-@pytest.mark.parametrize(
-    ("state", "goal"),
-    [
-        pytest.param("(ferry p) (at c p)", "(at c q)", id="no-fact-empty-in-reach"),
-        pytest.param("(ferry p) (at c p) (at d p) (empty)", "(on c) (on d)", id="only-one-at-a-time"),
-    ],
-)
-def test_unsolvable(planner: Planner, state: str, goal: str) -> None:
-    domain = parse_domain(SMALL, "small")
-    result = planner(domain, parse_problem(small(state, goal), domain, "problem"), 60)
-    assert (result.status, result.plan) == (Status.UNSOLVABLE, None)
-    assert result.message == "no plan exists"
-
-
-def test_unknown_planner_is_named() -> None:
-    with pytest.raises(BadInput, match="unknown planner 'lpg'; known planners: auto, fast-downward, lama, search"):
-        planner_named("lpg")
+def test_unsolvable(planner: Planner) -> None:
+    domain = shipped_domain("blocks")
+    text = """(define (problem p) (:domain blocks) (:objects a b - block l - place)
+           (:init (gripper-free) (clear a) (clear b) (clear l)) (:goal (and (holding a) (holding b))))"""
+    result = planner(domain, parse_problem(text, domain), 60)
+    assert (result.status, result.plan, result.message) == (Status.UNSOLVABLE, None, "no plan exists")
 
 
 def test_the_search_goes_first_and_fast_downward_takes_over_what_it_cannot_do(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,169 +3,161 @@
 from __future__ import annotations
 
 import os
+import random
 import subprocess
 import sys
-from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from exact_fond import all_actions
+from fond_problems import random_problem, random_walk
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 from plan_oracle import achieves_goal
 
-from bilevel.planning.grounding import GroundProblem
+from bilevel.planning.flips import plan_by_flips
+from bilevel.planning.grounding import Grounding, GroundProblem
 from bilevel.planning.planner import Deadline, Effort, PlanStep, Status, TimeUp, without_needless_steps
-from bilevel.planning.search import search, search_until
-from bilevel.symbolic.domain import Action, Atom, Domain, Outcome, Parameter, Predicate, Problem, Schema
+from bilevel.planning.search import breadth_first, search, search_until
+from bilevel.symbolic.adl import compiled, parse_adl_domain
+from bilevel.symbolic.domain import Action, Atom, Domain, Problem
+from bilevel.symbolic.pddl import parse_domain, parse_problem
+from bilevel.symbolic.semantics import applicable, progress, successors
+from bilevel.tabletop.problems import shipped_domain, training_problems
+
+PATIENT = settings(max_examples=150, deadline=None)
+BLOCKS = shipped_domain("blocks")
 
 
-def atoms(text: str) -> frozenset[Atom]:
-    """`on a b, free` as facts."""
-    words = [part.split() for part in text.split(",") if part.strip()]
-    return frozenset(Atom(predicate, tuple(terms)) for predicate, *terms in words)
+def blocks(count: int, places: int) -> Problem:
+    """Two blocks shall go to one place if there are fewer places than blocks: then there is no plan."""
+    names = [f"b{i}" for i in range(count)], [f"l{i}" for i in range(places)]
+    objects = dict.fromkeys(names[0], "block") | dict.fromkeys(names[1], "place")
+    state = {Atom("gripper-free"), *(Atom("clear", (name,)) for name in objects)}
+    goal = {Atom("at", (name, f"l{i % places}")) for i, name in enumerate(names[0])}
+    return Problem("p", "blocks", objects, frozenset(state), frozenset(goal))
 
 
-def schema(
-    name: str,
-    parameters: str,
-    precondition: str,
-    *outcomes: Outcome,
-    negative: str = "",
-    add: str = "",
-    delete: str = "",
-) -> Schema:
-    """A schema; its parameters read `?x:block ?y:place`, and without outcomes it adds and deletes as told."""
-    typed = tuple(Parameter(*(word.split(":"))) for word in parameters.split())
-    effects = outcomes or (Outcome(atoms(add), atoms(delete)),)
-    return Schema(name, typed, atoms(precondition), effects, atoms(negative))
+def shortest_length(domain: Domain, problem: Problem, most_states: int) -> int | None:
+    """The length of a shortest plan, -1 where there is none, `None` where there are too many states to tell."""
+    actions, objects = all_actions(domain, problem), problem.all_objects(domain)
+    depth, seen, layer = 0, {problem.state}, [problem.state]
+    while layer:
+        if any(problem.goal <= state for state in layer):
+            return depth
+        if len(seen) > most_states:
+            return None
+        after = {
+            state
+            for before in layer
+            for action in actions
+            if applicable(before, action)
+            for state in successors(before, action, domain, objects)
+        }
+        layer, depth = list(after - seen), depth + 1
+        seen |= after
+    return -1
 
 
-def make_domain(
-    *schemas: Schema, types: Mapping[str, str] | None = None, constants: Mapping[str, str] | None = None
-) -> Domain:
-    """A domain of these schemas; its predicates are those they mention, untyped."""
-    used = {
-        atom.predicate: Predicate(atom.predicate, tuple(Parameter(f"?x{i}") for i in range(len(atom.terms))))
-        for s in schemas
-        for atom in [
-            *s.precondition,
-            *s.negative_precondition,
-            *(a for outcome in s.outcomes for a in outcome.add | outcome.delete),
-        ]
-        if atom.predicate != "="
-    }
-    return Domain("test", used, {s.name: s for s in schemas}, types or {}, constants or {})
+@PATIENT
+@given(st.integers(0, 10**9))
+def test_shortest_plans_are_as_short_as_the_definition_says(seed: int) -> None:
+    domain, problem = random_problem(seed)
+    expected = shortest_length(domain, problem, most_states=1000)
+    assume(expected is not None)
+    assert expected is not None
+    for breadth_first_states in (0, 100_000):
+        result = search(domain, problem, 60, breadth_first_states)
+        assert result.status is (Status.UNSOLVABLE if expected < 0 else Status.SOLVED)
+        assert expected < 0 or achieves_goal(domain, problem, result.steps)
+        assert len(result.steps) == max(expected, 0) or (not breadth_first_states and len(result.steps) > expected)
 
 
-def make_problem(state: str, goal: str, **objects: str) -> Problem:
-    return Problem("p", "test", objects, atoms(state), atoms(goal))
+@settings(PATIENT, max_examples=40)
+@given(st.integers(0, 10**9))
+def test_grounding_once_gives_the_same_plans(seed: int) -> None:
+    (domain, problem), grounding, rng = random_problem(seed), Grounding(), random.Random(seed)
+    for _ in range(4):  # goals after each other, each from where the plan for the last one ends
+        once, anew = (search(domain, problem, 60, 5_000, each) for each in (grounding, None))
+        assert (once.status, once.steps) == (anew.status, anew.steps)
+        state = problem.state
+        for step in once.steps:
+            state = progress(state, step.ground(domain)[1])
+        new = sorted(random_walk(rng, domain, problem) - state)
+        problem = replace(problem, state=state, goal=frozenset(new[:2]))
 
 
-BLOCKS = make_domain(
-    schema("pick", "?x:block", "clear ?x, free", add="holding ?x", delete="clear ?x, free"),
-    schema(
-        "place",
-        "?x:block ?l:place",
-        "holding ?x, clear ?l",
-        add="at ?x ?l, clear ?x, free",
-        delete="holding ?x, clear ?l",
-    ),
-    types={"item": "object", "block": "item", "place": "item"},
-)
-PICK_PLACE = make_domain(
-    schema("pick", "?x:item ?l:room", "robot-at ?l, at ?x ?l, free", add="hold ?x", delete="at ?x ?l, free"),
-    schema("move", "?from:room ?to:room", "robot-at ?from", add="robot-at ?to", delete="robot-at ?from"),
-    schema("place", "?x:item ?l:room", "robot-at ?l, hold ?x", add="at ?x ?l, free", delete="hold ?x"),
-    types={"item": "object", "room": "object"},
-)
-FERRY = make_domain(
-    schema("sail", "?a:port ?b:port", "ferry ?a", negative="ferry ?b", add="ferry ?b", delete="ferry ?a"),
-    schema("board", "?c:car ?p:port", "at ?c ?p, ferry ?p, empty", add="on ?c", delete="at ?c ?p, empty"),
-    schema("debark", "?c:car ?p:port", "on ?c, ferry ?p", add="at ?c ?p, empty", delete="on ?c"),
-    types={"port": "object", "car": "object"},
-)
+def test_another_problem_is_grounded_anew() -> None:
+    grounding = Grounding()
+    for name in ("blocks", "pick-place", "blocks"):
+        for problem in training_problems(name):
+            once, anew = (search(shipped_domain(name), problem, 60, grounding=each) for each in (grounding, None))
+            assert once == anew
+            assert once.plan
 
 
-def blocks(count: int) -> Problem:
-    objects = {f"b{i}": "block" for i in range(count)} | {f"l{i}": "place" for i in range(count)}
-    state = ", ".join(["free", *(f"clear {name}" for name in objects)])
-    return make_problem(state, ", ".join(f"at b{i} l{i}" for i in range(count)), **objects)
-
-
-def solve(domain: Domain, problem: Problem, breadth_first_states: int = 100_000) -> list[str]:
-    """The plan as text, after checking that it works."""
-    result = search(domain, problem, time_limit=60, breadth_first_states=breadth_first_states)
-    assert result.status is Status.SOLVED, result
+def test_new_objects_get_names_that_are_not_in_use_and_are_not_used_before_they_are_made() -> None:
+    domain = parse_domain(
+        """(define (domain make) (:types block box person)
+        (:predicates (empty ?d - box) (in ?x - block ?d - box) (have ?x - block) (glad ?p - person) (named))
+        (:action make :parameters (?d - box) :precondition (empty ?d)
+          :effect (exists (?x - block) (and (new ?x) (in ?x ?d) (not (empty ?d)))))
+        (:action take :parameters (?x - block ?d - box) :precondition (in ?x ?d)
+          :effect (and (empty ?d) (have ?x) (not (in ?x ?d))))
+        (:action give :parameters (?x - block ?p - person) :precondition (have ?x)
+          :effect (and (glad ?p) (not (have ?x))))
+        (:action name :parameters (?x - block) :effect (named)))"""
+    )
+    text = """(define (problem p) (:domain make) (:objects d - box {block} p q r - person)
+        (:init (empty d) {have}) (:goal (and {goal})))"""
+    problem = parse_problem(
+        text.format(block="block1 - block", have="(have block1)", goal="(glad p) (glad q) (glad r)"), domain
+    )
+    result = search(domain, problem, 60)
     assert achieves_goal(domain, problem, result.steps)
-    return [str(step.action) for step in result.steps]
-
-
-MAKE = make_domain(
-    schema(
-        "make",
-        "?d:box",
-        "empty ?d",
-        Outcome(atoms("in ?x ?d"), atoms("empty ?d"), (Parameter("?x", "block"),), frozenset({"?x"})),
-    ),
-    schema("take", "?x:block ?d:box", "in ?x ?d", add="empty ?d, have ?x", delete="in ?x ?d"),
-    schema("give", "?x:block ?p:person", "have ?x", add="glad ?p", delete="have ?x"),
-    types={"block": "object", "box": "object", "person": "object"},
-)
-
-
-def test_new_objects_get_names_that_are_not_in_use() -> None:
-    problem = make_problem(
-        "empty d, have block1", "glad p, glad q, glad r", d="box", block1="block", p="person", q="person", r="person"
-    )
-    result = search(MAKE, problem, 60)
-    assert achieves_goal(MAKE, problem, result.steps)
-    made = [dict(step.choice)["?x"] for step in result.steps if step.action.name == "make"]
-    assert made == ["block2", "block3"]
-    assert len(result.steps) == 7
-
-
-def test_object_is_not_used_before_it_is_made() -> None:
-    domain = make_domain(
-        schema("make", "", "", Outcome(atoms("made ?x"), frozenset(), (Parameter("?x"),), frozenset({"?x"}))),
-        schema("name", "?x:object", "", add="named"),
-    )
-    result = search(domain, make_problem("", "named"), 60)
+    assert [dict(step.choice)["?x"] for step in result.steps if step.action.name == "make"] == ["block2", "block3"]
+    result = search(domain, parse_problem(text.format(block="", have="", goal="(named)"), domain), 60)
     assert [step.action.name for step in result.steps] == ["make", "name"]
 
 
 def test_greedy_search_reaches_further_than_breadth_first() -> None:
-    plan = solve(BLOCKS, blocks(12), breadth_first_states=1000)
-    assert len(plan) == 24
+    problem = blocks(12, 12)
+    result = search(BLOCKS, problem, 60, breadth_first_states=1000)
+    assert achieves_goal(BLOCKS, problem, result.steps)
+    assert len(result.steps) == 24
 
 
 def test_steps_that_are_not_needed_are_dropped() -> None:
-    problem = make_problem("robot-at r0, at x r0, free", "robot-at r1", x="item", r0="room", r1="room")
-    detour = [("pick", "x", "r0"), ("move", "r0", "r1"), ("place", "x", "r1")]
-    steps = [PlanStep(Action(name, tuple(arguments))) for name, *arguments in detour]
-    assert without_needless_steps(PICK_PLACE, problem, steps, Deadline(60)) == (PlanStep(Action("move", ("r0", "r1"))),)
+    domain, problem = shipped_domain("blocks"), blocks(2, 2)
+    problem = replace(problem, goal=frozenset({Atom("at", ("b0", "l0"))}))
+    words = [("pick", "b1"), ("place", "b1", "l1"), ("pick", "b0"), ("place", "b0", "l0")]
+    steps = [PlanStep(Action(name, tuple(arguments))) for name, *arguments in words]
+    assert without_needless_steps(domain, problem, steps, Deadline(60)) == tuple(steps[2:])
 
 
 def test_grounding_joins_instead_of_multiplying() -> None:
-    """A chain of 200 links with three variables: 8 million candidates, 198 instances."""
-    domain = make_domain(schema("hop", "?a:object ?b:object ?c:object", "link ?a ?b, link ?b ?c", add="far ?a ?c"))
-    links = ", ".join(f"link n{i} n{i + 1}" for i in range(199))
-    problem = make_problem(links, "far n0 n2", **{f"n{i}": "object" for i in range(200)})
-    ground = GroundProblem(domain, problem, Deadline(60))
+    """A chain of 200 links with three variables: 8 million candidates, 198 operators."""
+    domain = parse_domain(
+        """(define (domain chain) (:predicates (link ?a ?b) (far ?a ?b))
+        (:action hop :parameters (?a ?b ?c) :precondition (and (link ?a ?b) (link ?b ?c)) :effect (far ?a ?c)))"""
+    )
+    objects = {f"n{i}": "object" for i in range(200)}
+    links = frozenset(Atom("link", (f"n{i}", f"n{i + 1}")) for i in range(199))
+    ground = GroundProblem(domain, Problem("p", "chain", objects, links, frozenset()), Deadline(60))
     assert len(ground.operators) == 198
 
 
-def test_the_deadline_ends_the_search() -> None:
-    count = 24
-    objects = {f"b{i}": "block" for i in range(count)} | {f"l{i}": "place" for i in range(count - 1)}
-    state = ", ".join(["free", *(f"clear {name}" for name in objects)])
-    goal = ", ".join(f"at b{i} l{i}" for i in range(count - 1)) + f", at b{count - 1} l0"
-    result = search(BLOCKS, make_problem(state, goal, **objects), time_limit=1, breadth_first_states=0)
+def test_the_deadline_ends_the_search_and_the_grounding() -> None:
+    result = search(BLOCKS, blocks(24, 23), time_limit=1, breadth_first_states=0)
     assert (result.status, result.steps) == (Status.TIMED_OUT, ())
+    with pytest.raises(TimeUp):
+        GroundProblem(BLOCKS, blocks(400, 400), Deadline(0.1))
 
 
 def test_effort_ends_the_search_always_at_the_same_place() -> None:
-    problem = make_problem("free, clear b1, clear b2, clear l1, clear l2", "at b1 l1, at b2 l2", **TWO)
-
     def found(effort: int) -> Status:
-        return search_until(Effort(effort), BLOCKS, problem).status
+        return search_until(Effort(effort), BLOCKS, blocks(2, 2)).status
 
     enough = next(effort for effort in range(1, 1000) if found(effort) is Status.SOLVED)
     assert enough > 10
@@ -173,40 +165,67 @@ def test_effort_ends_the_search_always_at_the_same_place() -> None:
     assert found(enough) is found(10 * enough) is Status.SOLVED
 
 
-def test_the_deadline_ends_grounding() -> None:
-    domain = make_domain(schema("mix", "?a:object ?b:object ?c:object ?d:object", "", add="mixed ?a ?b ?c ?d"))
-    problem = make_problem("", "done", **{f"n{i}": "object" for i in range(200)})
-    with pytest.raises(TimeUp):
-        GroundProblem(domain, problem, Deadline(0.2))
-    assert search(domain, problem, time_limit=0.2).status is Status.TIMED_OUT
-
-
-TWO = {"b1": "block", "b2": "block", "l1": "place", "l2": "place"}
-
 PRINT_PLANS = """
-from test_search import BLOCKS, FERRY, blocks, make_problem
+from test_search import BLOCKS, blocks
 from bilevel.planning.search import search
-ports = {f"p{i}": "port" for i in range(5)}
-cars = {f"c{i}": "car" for i in range(4)}
-start = "empty, ferry p0, " + ", ".join(f"at {car} p{i}" for i, car in enumerate(cars))
-ferry = make_problem(start, "at c0 p4, at c1 p3, at c2 p0", **ports, **cars)
 for states in (0, 100_000):
-    print(search(FERRY, ferry, 60, states))
-    print(search(BLOCKS, blocks(4), 60, states))
+    print(search(BLOCKS, blocks(4, 4), 60, states))
 """
 
 
 def test_plans_do_not_depend_on_the_hash_seed() -> None:
-    def plans(seed: str) -> str:
-        environment = {**os.environ, "PYTHONHASHSEED": seed}
-        run = subprocess.run(
+    printed = {
+        subprocess.run(
             [sys.executable, "-c", PRINT_PLANS],
             cwd=Path(__file__).parent,
-            env=environment,
+            env={**os.environ, "PYTHONHASHSEED": seed},
             capture_output=True,
             text=True,
-        )
-        assert run.returncode == 0, run.stderr
-        return run.stdout
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(printed) == 1
 
-    assert plans("1") == plans("2")
+
+LAMPS = """(define (domain lamps) (:requirements :adl) (:types switch lamp)
+  (:predicates (lit ?l - lamp) (dark ?l - lamp) (wired ?s - switch ?l - lamp))
+  (:action flip :parameters (?s - switch) {more}
+    :effect (forall (?l - lamp) (when (wired ?s ?l)
+      (and (when (lit ?l) (and (dark ?l) (not (lit ?l))))
+           (when (not (lit ?l)) (and (lit ?l) (not (dark ?l)))))))))"""
+
+
+def lamps(seed: int, switches: int, count: int, asked: int | None, more: str = "") -> tuple[Domain, Problem]:
+    """Switches of random lamps, and a wish about some or all of these, which may or may not come true."""
+    rng = random.Random(seed)
+    names = [f"lamp{number}" for number in range(count)]
+    objects = dict.fromkeys(names, "lamp") | {f"switch{number}": "switch" for number in range(switches)}
+    wires = {Atom("wired", (f"switch{number}", name)) for number in range(switches) for name in rng.sample(names, 2)}
+    state, goal = ({Atom(rng.choice(["lit", "dark"]), (name,)) for name in names} for _ in range(2))
+    wanted = frozenset(sorted(goal)[:asked])
+    domain = parse_adl_domain(LAMPS.format(more=more))
+    return compiled(domain, Problem("p", "lamps", objects, frozenset(state | wires), wanted))
+
+
+@settings(PATIENT, max_examples=60)
+@given(st.integers(0, 10**9), st.sampled_from([3, None]))
+def test_flips_are_planned_for_as_a_search_through_all_states_does(seed: int, asked: int | None) -> None:
+    task = Grounding().task(*lamps(seed, switches=5, count=5, asked=asked), Deadline(60))
+    if task is not None and task.state & task.goal != task.goal:
+        is_flips, plan = plan_by_flips(task, Deadline(60))
+        _, shortest = breadth_first(task, Deadline(60), 10**6)
+        assert is_flips
+        assert (plan and len(plan)) == (shortest and len(shortest))
+
+
+def test_a_hundred_switches_are_planned_for_and_the_plan_is_valid() -> None:
+    domain, problem = lamps(1, switches=100, count=30, asked=29)
+    assert achieves_goal(domain, problem, search(domain, problem, 60).steps)
+
+
+def test_flips_that_cannot_always_be_done_are_left_to_the_search() -> None:
+    domain, problem = lamps(1, 5, 5, None, ":precondition (exists (?l - lamp) (lit ?l))")
+    task = Grounding().task(domain, problem, Deadline(60))
+    assert task is not None
+    assert not plan_by_flips(task, Deadline(60))[0]
