@@ -5,13 +5,9 @@ It begins afresh every time; of what is in its folder it removes only what it wr
 
 from __future__ import annotations
 
-import os
 import shlex
 import shutil
 import sys
-import time
-from collections.abc import Sequence
-from contextlib import redirect_stdout
 from pathlib import Path
 
 from bilevel.cli.commands import run
@@ -20,7 +16,6 @@ from bilevel.symbolic.domain import BadInput
 from bilevel.tabletop.opengl import backend
 
 FOLDER = Path("build/demo")
-EXPLAINED = 8  # lines of the explanation that are shown; all of them are in a file
 CONTENTS = {  # everything that the demo writes
     "demonstrations": "the expert's episodes",
     "policy": "the learned policy: rules.txt, weights.safetensors, policy.json, domain.pddl; and training.png",
@@ -28,11 +23,31 @@ CONTENTS = {  # everything that the demo writes
     "results.timings.jsonl": "how long each of these took here",
     "episode.mp4": "one episode, with the reason for every action",
     "episode.png": "the same in a dozen pictures",
-    "episode.txt": "the same in words",
     "blocks-domain.pddl": "the domain",
     "blocks.pddl": "a large problem",
     "blocks.plan": "its solution by the learned rules",
 }
+COMMANDS = """
+# An expert demonstrates Blocks with {objects} objects, {episodes} times
+collect blocks --objects {objects} --episodes {episodes} --output {folder}/demonstrations
+# Both levels are learned: rules that decide, and a network that moves the hand
+learn {folder}/demonstrations --output {folder}/policy {learning}
+# The rules in plain English
+rules show {folder}/policy/rules.txt --format english
+# The policy in episodes that it has never seen, with {sizes} objects
+evaluate --policy {folder}/policy --objects {sizes} --episodes {evaluated} --output {folder}/results.jsonl
+# One of these episodes, with {shown} objects, and why each thing is done
+run blocks --policy {folder}/policy --objects {shown} --seed {seed} --explain {pictures}
+# The same rules on a problem with {blocks} blocks, without a robot
+problem blocks --objects {blocks} --output {folder}/blocks.pddl
+solve {folder}/blocks-domain.pddl {folder}/blocks.pddl --rules {folder}/policy/rules.txt --plan {folder}/blocks.plan
+validate {folder}/blocks-domain.pddl {folder}/blocks.pddl {folder}/blocks.plan
+"""
+NEXT = """
+Try next, after `source .venv/bin/activate`:
+  bilevel run blocks --policy {folder}/policy --objects 20 --noise 0.7 --explain
+  bilevel evaluate factory --policy {folder}/policy --output build/factory.jsonl
+  bilevel collect gacha --output build/gacha && bilevel learn build/gacha --output build/gacha-policy"""
 
 
 def demonstrate(
@@ -40,68 +55,36 @@ def demonstrate(
     *,
     objects: int = 3,
     episodes: int = 200,
-    learning: Sequence[object] = (),
+    learning: str = "",
     sizes: str = "1-10",
     evaluated: int = 10,
-    shown: int = 10,
+    shown: int = 5,
     blocks: int = 10_000,
-    workers: int | None = None,
 ) -> None:
     """Run the whole demo; `SystemExit` where a command cannot go on."""
-    began, workers = time.perf_counter(), workers or os.cpu_count() or 1
     for path in (folder / name for name in CONTENTS):
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
         path.unlink(missing_ok=True)
-    data, policy, rules = folder / "demonstrations", folder / "policy", folder / "policy" / "rules.txt"
-    all_workers = ("--workers", workers)
-    _stage(1, f"An expert demonstrates Blocks with {objects} objects, {episodes} times")
-    _command("collect", "blocks", "--objects", objects, "--episodes", episodes, *all_workers, "--output", data)
-    _stage(2, "Both levels are learned: rules that decide, and a network that moves the hand")
-    _command("learn", data, "--output", policy, *all_workers, *learning)
-    _stage(3, "The rules in plain English")
-    _command("rules", "show", rules, "--format", "english")
-    _stage(4, f"The policy in episodes that it has never seen, with {sizes.replace('-', ' to ')} objects")
-    measured = ("--objects", sizes, "--episodes", evaluated, *all_workers)
-    _command("evaluate", "--policy", policy, *measured, "--output", folder / "results.jsonl")
-    _stage(5, f"One of these episodes, with {shown} objects, and why each thing is done")
-    pictures = ("--video", folder / "episode.mp4", "--sheet", folder / "episode.png") if _can_draw() else ()
-    episode = ("--objects", shown, "--seed", evaluation_seed(0, shown, 0), "--explain", *pictures)
-    _command("run", "blocks", "--policy", policy, *episode, copy=folder / "episode.txt")
-    _stage(6, f"The same rules on a problem with {blocks:,} blocks, without a robot")
-    _command("problem", "blocks", "--objects", blocks, "--output", folder / "blocks.pddl")
-    files = (policy / "domain.pddl", folder / "blocks.pddl")
-    _command("solve", *files, "--rules", rules, "--plan", folder / "blocks.plan")
-    _command("validate", *files, folder / "blocks.plan")
-    print(f"\nAll of it took {time.perf_counter() - began:.0f} s, with {workers} processes. Written:")
+    place = shlex.quote(str(folder))
+    pictures = f"--video {place}/episode.mp4 --sheet {place}/episode.png" if _can_draw() else ""
+    text = COMMANDS.format(
+        folder=place, objects=objects, episodes=episodes, learning=learning, sizes=sizes, evaluated=evaluated,
+        shown=shown, blocks=blocks, pictures=pictures, seed=evaluation_seed(0, shown, 0),
+    )  # fmt: skip
+    for line in text.strip().splitlines():
+        if line.startswith("#"):
+            print(f"\n{line}\n")
+            continue
+        print(f"$ bilevel {line}", flush=True)
+        code = run(shlex.split(line))
+        if code not in (0, 1):  # 1 is an answer, if not the one that was hoped for
+            sys.exit(code)
+    print("\nWritten:")
     for name, what in CONTENTS.items():
         if (folder / name).exists():
-            print(f"  {folder / name!s:{len(str(folder)) + 20}}  {what}")
-    print("\nTry next, after `source .venv/bin/activate`:")
-    print(f"  bilevel run blocks --policy {policy} --objects 20 --noise 0.7 --explain")
-    print(f"  bilevel evaluate factory --policy {policy} --output build/factory.jsonl")
-    print("  bilevel collect gacha --output build/gacha && bilevel learn build/gacha --output build/gacha-policy")
-
-
-def _stage(number: int, title: str) -> None:
-    print(f"\n{number}. {title}\n", flush=True)
-
-
-def _command(*arguments: object, copy: Path | None = None) -> None:
-    """Print and run a command; with `copy`, put what it prints there, and show how it begins."""
-    words = [str(argument) for argument in arguments]
-    print(f"$ bilevel {shlex.join(words)}", flush=True)
-    began = time.perf_counter()
-    if copy is None:
-        code = run(words)
-    else:
-        with copy.open("w", encoding="utf-8") as file, redirect_stdout(file):
-            code = run(words)
-        lines = copy.read_text(encoding="utf-8").splitlines()
-        print(*lines[:EXPLAINED], *(["        ... and so on"] if len(lines) > EXPLAINED else []), sep="\n")
-    if code not in (0, 1):  # 1 is an answer, if not the one that was hoped for
-        sys.exit(code)
-    print(f"[{time.perf_counter() - began:.1f} s]", flush=True)
+            print(f"  {folder / name!s:{len(str(folder)) + 24}}  {what}")
+    print(NEXT.format(folder=place))
 
 
 def _can_draw() -> bool:

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from bilevel.demonstrations.checking import Kind
     from bilevel.domain_learning.check import DomainReport
     from bilevel.domain_learning.operators import LearnedDomain
-    from bilevel.symbolic.domain import Domain, Schema
 
 MOST_DROPPED = 5  # kinds that are told; all are in the file
 
@@ -124,9 +123,9 @@ def _share(part: int, whole: int) -> str:
 
 @command("domain show")
 @shared("domain")
-@option("--format", ("english", "pddl", "json"), "How to print it.", "english", name="form")
+@option("--format", ("english", "pddl"), "How to print it.", "english", name="form")
 def show(domain: Path, form: str) -> None:
-    """Print a domain in plain English, as PDDL in a uniform layout, or as JSON.
+    """Print a domain in plain English, or as PDDL in a uniform layout.
 
     \b
     Example:
@@ -137,40 +136,7 @@ def show(domain: Path, form: str) -> None:
     from bilevel.symbolic.pddl import write_domain
 
     read = read_adl_domain(domain)
-    if form == "json":
-        answer(_domain_values(read), True)
-    else:
-        print(domain_in_english(read) if form == "english" else write_domain(read), end="")
-
-
-def _domain_values(domain: Domain) -> dict[str, Any]:
-    """Return a domain as JSON has it; of one in ADL, the parameters alone."""
-    return {
-        "domain": domain.name,
-        "types": dict(domain.types),
-        "constants": dict(domain.constants),
-        "predicates": {name: [p.type for p in predicate.parameters] for name, predicate in domain.predicates.items()},
-        "actions": {name: _schema_values(schema) for name, schema in domain.schemas.items()},
-        "events": {name: _schema_values(event) for name, event in domain.events.items()},
-        "adl": bool(domain.adl),
-    }
-
-
-def _schema_values(schema: Schema) -> dict[str, Any]:
-    negative = [f"not {atom}" for atom in sorted(schema.negative_precondition)]
-    return {
-        "parameters": {parameter.name: parameter.type for parameter in schema.parameters},
-        "precondition": [*map(str, sorted(schema.precondition)), *negative],
-        "outcomes": [
-            {
-                "add": list(map(str, sorted(outcome.add))),
-                "delete": list(map(str, sorted(outcome.delete))),
-                "chosen": {variable.name: variable.type for variable in outcome.chosen},
-                "new": sorted(outcome.new),
-            }
-            for outcome in schema.outcomes
-        ],
-    }
+    print(domain_in_english(read) if form == "english" else write_domain(read), end="")
 
 
 # Learning

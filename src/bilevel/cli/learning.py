@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bilevel.cli.options import argument, command, option, required, shared, words
-from bilevel.cli.output import answer, count, progress_line, say
+from bilevel.cli.output import aligned, answer, count, progress_line, say
 
 if TYPE_CHECKING:
     from bilevel.learning.learn import LearningConfig
@@ -171,13 +171,8 @@ def _table(rows: list[dict[str, Any]]) -> list[str]:
     for row in rows:
         numbers = [row["name"], str(row["rules"]), f"{row['parameters']:,}", str(row["kilobytes"])]
         lines.append(numbers + [_success(row["successes"].get(size)) for size in sizes])
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    aligned = (
-        [first.ljust(widths[0]), *(word.rjust(width) for word, width in zip(words, widths[1:], strict=True))]
-        for first, *words in lines
-    )
     note = "in brackets 95% intervals (Wilson) of these policies, not of what another training seed would give"
-    return [*("  ".join(line).rstrip() for line in aligned), note]
+    return [*aligned(lines), note]
 
 
 def _success(found: dict[str, Any] | None) -> str:
@@ -203,5 +198,4 @@ def _card_lines(folder: Path, policy: LearnedPolicy) -> list[str]:
         "measured by": card.measured.command if card.measured else "nothing yet; see `bilevel evaluate`",
         "versions": ", ".join(f"{name} {version}" for name, version in card.versions.items()),
     }
-    width = max(map(len, lines))
-    return [*(f"{name:{width}}  {text}" for name, text in lines.items()), "", policy.texts()["rules.txt"].rstrip()]
+    return [*(f"{name:12} {text}" for name, text in lines.items()), "", policy.texts()["rules.txt"].rstrip()]
