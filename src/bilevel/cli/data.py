@@ -22,7 +22,7 @@ MOST_KINDS = 5  # of changes that are told; all are in --json
 placed_task_option = option("--task", "TASK", "Where the task is, if it is not registered: file.py:task, module:task.")
 
 
-@command("collect")
+@command("collect", "blocks --objects 3 --episodes 200 --seed 0 --output build/blocks")
 @shared("task")
 @required("--output", "DIR", "Folder for the data set: a manifest, and a file per episode.")
 @option("--objects", "N>0", "How many objects the environment shall have, as the task counts them.", 3)
@@ -35,10 +35,6 @@ def collect(task: str, output: Path, env_args: dict[str, Any], as_json: bool, **
 
     Stopped or killed, it goes on where it was when the same command is given again; with more --episodes it adds to
     what is there. The files are the same for any number of workers.
-
-    \b
-    Example:
-      bilevel collect blocks --objects 3 --episodes 200 --seed 0 --output build/blocks
     """
     from bilevel.demonstrations.collect import collect
     from bilevel.tasks.registry import find_task
@@ -63,7 +59,7 @@ def collect(task: str, output: Path, env_args: dict[str, Any], as_json: bool, **
     )
 
 
-@command("demonstrations replay")
+@command("demonstrations replay", "build/blocks --episode 3 --video")
 @shared("folder")
 @option("--episode", "N", "Only this one, counted from 0.", metavar="K")
 @placed_task_option
@@ -74,10 +70,6 @@ def replay(folder: Path, task: str | None, video: Path | None, as_json: bool, **
     """Execute a data set's episodes again, from their seeds, and say whether they are the same bit for bit.
 
     Exits with 1, and says where the first difference is, if they are not.
-
-    \b
-    Example:
-      bilevel demonstrations replay build/blocks --episode 3 --video
     """
     from bilevel.demonstrations.dataset import Demonstrations
     from bilevel.demonstrations.replay import replay
@@ -98,17 +90,12 @@ def replay(folder: Path, task: str | None, video: Path | None, as_json: bool, **
     return 1 if differing else 0
 
 
-@command("demonstrations show")
+@command("demonstrations show", "build/blocks --episode 3")
 @shared("folder")
 @option("--episode", "N", "Tell this one, counted from 0.", metavar="K")
 @shared("json")
 def show(folder: Path, episode: int | None, as_json: bool) -> None:
-    """Say what a data set is, or tell one of its episodes: goals, actions and events, with their steps.
-
-    \b
-    Example:
-      bilevel demonstrations show build/blocks --episode 3
-    """
+    """Say what a data set is, or tell one of its episodes: goals, actions and events, with their steps."""
     from bilevel.demonstrations.dataset import Demonstrations
 
     data = Demonstrations.read(folder)
@@ -137,7 +124,7 @@ def _story(demonstration: Demonstration) -> list[tuple[int, str]]:
     return sorted([*story, (demonstration.steps, demonstration.outcome)], key=lambda entry: entry[0])
 
 
-@command("demonstrations export")
+@command("demonstrations export", "build/blocks --lerobot build/lerobot/blocks")
 @shared("folder")
 @option("--minari", "NAMESPACE/NAME-vN", "What Minari shall call it.")
 @option("--lerobot", "DIR", "New folder for LeRobot.")
@@ -151,10 +138,6 @@ def export(
 
     Minari keeps its data sets in MINARI_DATASETS_PATH or ~/.minari/datasets; for LeRobot it is a folder of your choice.
     In both, actions are the controls as they were executed; what the expert wanted and was doing is beside them.
-
-    \b
-    Example:
-      bilevel demonstrations export build/blocks --lerobot build/lerobot/blocks
     """
     from bilevel.demonstrations.dataset import Demonstrations
     from bilevel.demonstrations.export import export_to_lerobot, export_to_minari
@@ -178,7 +161,7 @@ def export(
 # Importing
 
 
-@command("import")
+@command("import", "play.npz --task cubes.py:task --perceive cubes.py:from_vector --output build/cubes")
 @argument("source", "TEXT", "A file or a folder, or the name of a Minari data set.")
 @required("--output", "DIR", "New folder for the data set.")
 @option("--task", "TASK", "The task to learn: its name, or file.py:task (by default the one that our export names).")
@@ -197,10 +180,6 @@ def import_(source: str, output: Path, task: str | None, as_json: bool, **option
     """Make a data set of episodes that somebody else recorded: arrays, Minari's, LeRobot's, robomimic's.
 
     Afterwards the folder is there and whole, or nothing is.
-
-    \b
-    Example:
-      bilevel import play.npz --task cubes.py:task --perceive cubes.py:from_vector --output build/cubes
     """
     from bilevel.demonstrations.importing.importer import import_demonstrations
     from bilevel.tasks.registry import find_task
@@ -230,17 +209,13 @@ def import_(source: str, output: Path, task: str | None, as_json: bool, **option
 # Checking
 
 
-@command("demonstrations check")
+@command("demonstrations check", "build/blocks")
 @shared("folder", "relabel", "json")
 def check_data(folder: Path, task: str | None, as_json: bool) -> int:
     """Read every file of a data set and name those that are broken, with the reason; exits with 1 if there are any.
 
     Also says what is in it: who showed what, which changes of the labels no action explains, and which action comes
     nearest. Ends with whether rules and a network could be learned: yes, no, or doubtful, and why.
-
-    \b
-    Example:
-      bilevel demonstrations check build/blocks
     """
     from bilevel.learning.diagnosis import diagnose
     from bilevel.tasks.registry import find_task

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 MOST_DROPPED = 5  # kinds that are told; all are in the file
 
 
-@command("domain check")
+@command("domain check", "domain.pddl build/blocks")
 @shared("domain")
 @argument("data", "DIR", "Folder of the data set.")
 @shared("relabel", "json")
@@ -30,10 +30,6 @@ def check(domain: Path, data: Path, task: str | None, as_json: bool) -> int:
     Says how many changes of the labels one action explains, several, an event, or nothing, with the first of each. Of
     the domain, it says which precondition was contradicted or never tested, which effect did not come or is not listed,
     and which action was never seen.
-
-    \b
-    Example:
-      bilevel domain check domain.pddl build/blocks
     """
     import msgspec
 
@@ -121,16 +117,11 @@ def _share(part: int, whole: int) -> str:
 # Showing
 
 
-@command("domain show")
+@command("domain show", "domain.pddl")
 @shared("domain")
 @option("--format", ("english", "pddl"), "How to print it.", "english", name="form")
 def show(domain: Path, form: str) -> None:
-    """Print a domain in plain English, or as PDDL in a uniform layout.
-
-    \b
-    Example:
-      bilevel domain show domain.pddl
-    """
+    """Print a domain in plain English, or as PDDL in a uniform layout."""
     from bilevel.rules.explanation import domain_in_english
     from bilevel.symbolic.adl import read_adl_domain
     from bilevel.symbolic.pddl import write_domain
@@ -142,7 +133,7 @@ def show(domain: Path, form: str) -> None:
 # Learning
 
 
-@command("domain learn")
+@command("domain learn", "build/cubes --output cubes.pddl")
 @shared("folder")
 @required("--output", "FILE", "PDDL file for the domain; it is yours from then on.")
 @option("--task", "TASK", "Label every timestep anew with this task (by default the registered one of the data set).")
@@ -153,10 +144,6 @@ def learn(folder: Path, output: Path, task: str | None, settling: int, held_out:
     """Learn the actions of a domain from demonstrations, and write them as PDDL; needs labels, and no actions.
 
     Also finds what nature does by itself. A file that is there already is left alone.
-
-    \b
-    Example:
-      bilevel domain learn build/cubes --output cubes.pddl
     """
     import msgspec
 

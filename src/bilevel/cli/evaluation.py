@@ -18,7 +18,11 @@ if TYPE_CHECKING:
 MAX_SHOWN = 20  # episodes that changed, in words
 
 
-@command("evaluate")
+@command(
+    "evaluate",
+    "--policy build/policy --objects 1-10 --episodes 10 --output build/results.jsonl",
+    "cubes.py:task --policy build/policy --output build/cubes.jsonl",
+)
 @argument("task", "TEXT", "A task, or where it is: file.py:task (by default the one of the policy).", required=False)
 @required("--output", "FILE", "Where to write the results, a line of JSON per episode; timings go to a file beside it.")
 @option(
@@ -45,11 +49,6 @@ def evaluate(task: str | None, policy: str | None, env_args: dict[str, Any], as_
 
     Stopped or killed, it goes on where it was when the same command is given again. The results are the same for any
     number of workers.
-
-    \b
-    Examples:
-      bilevel evaluate --policy build/policy --objects 1-10 --episodes 10 --output build/results.jsonl
-      bilevel evaluate cubes.py:task --policy build/policy --output build/cubes.jsonl
     """
     from bilevel.experiments.evaluate import evaluate
     from bilevel.experiments.statistics import summarise, summarise_by_objects, summary_lines
@@ -75,15 +74,10 @@ def evaluate(task: str | None, policy: str | None, env_args: dict[str, Any], as_
     )
 
 
-@command("methods")
+@command("methods", "")
 @shared("json")
 def methods(as_json: bool) -> None:
-    """List the methods that can be compared: what each of them is, how it is learned, and what it lacks here.
-
-    \b
-    Example:
-      bilevel methods
-    """
+    """List the methods that can be compared: what each of them is, how it is learned, and what it lacks here."""
     from bilevel.methods.methods import METHODS
 
     rows, lines = [], []
@@ -100,7 +94,7 @@ def methods(as_json: bool) -> None:
 # Comparing
 
 
-@command("compare")
+@command("compare", "build/before.jsonl build/after.jsonl")
 @argument("first", "FILE", "Results of `bilevel evaluate`: A.", metavar="A.jsonl")
 @argument("second", "FILE", "Other results, of the same task: B.", metavar="B.jsonl")
 @shared("json")
@@ -110,10 +104,6 @@ def compare(first: Path, second: Path, as_json: bool) -> None:
     Episodes are paired by task, number of objects, seed and number; those that only one has are left out and counted.
     The interval of a difference is Tango's score interval for pairs, the p value that of McNemar's exact test, and the
     interval of the steps Student's.
-
-    \b
-    Example:
-      bilevel compare build/before.jsonl build/after.jsonl
     """
     from bilevel.experiments.compare import compare, difference_lines, paired_rates, rate_lines
     from bilevel.experiments.records import read_records

@@ -37,7 +37,12 @@ def experiment_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return reduce(lambda decorated, add: add(decorated), reversed(OPTIONS), function)
 
 
-@command("reproduce")
+@command(
+    "reproduce",
+    "--quick --output build/quick",
+    "--tasks blocks gacha --methods bison det-replan --output build/some",
+    "--cluster auto --output build/all",
+)
 @words("--parts", "NAME...", "What to make: table, memory, scaling, films, report (by default all of them).")
 @experiment_options
 @shared("json")
@@ -46,12 +51,6 @@ def reproduce(output: Path, as_json: bool, **options: Any) -> int:
 
     It can be stopped or killed at any time: the same command goes on, here or on another machine that sees the folder.
     Several of them may work in one folder at the same time, and share the work. Results do not depend on who did what.
-
-    \b
-    Examples:
-      bilevel reproduce --quick --output build/quick
-      bilevel reproduce --tasks blocks gacha --methods bison det-replan --output build/some
-      bilevel reproduce --cluster auto --output build/all
     """
     from bilevel.experiments import reproduce as experiment
 
@@ -61,7 +60,12 @@ def reproduce(output: Path, as_json: bool, **options: Any) -> int:
     return _report(outcome, output, as_json)
 
 
-@command("benchmark hard")
+@command(
+    "benchmark hard",
+    "--output build/hard",
+    "--axes teleports control-noise --tasks blocks --output build/hard",
+    "--quick --output build/quick-hard",
+)
 @words("--axes", "NAME...", "What is made harder (by default everything, see `bilevel benchmark axes`).")
 @option("--no-report", bool, "Write no page, tables and figures.")
 @experiment_options
@@ -71,12 +75,6 @@ def benchmark_hard(output: Path, no_report: bool, as_json: bool, **options: Any)
 
     It works as `bilevel reproduce` does, and in the same folder uses the same policies: it can be stopped or killed at
     any time, and the same command goes on. Axes that are asked for later are added to those that are there.
-
-    \b
-    Examples:
-      bilevel benchmark hard --output build/hard
-      bilevel benchmark hard --axes teleports control-noise --tasks blocks --output build/hard
-      bilevel benchmark hard --quick --output build/quick-hard
     """
     from bilevel.experiments import reproduce as experiment
 
@@ -108,15 +106,10 @@ def _report(outcome: Outcome, output: Path, as_json: bool) -> int:
     return 1 if outcome.failed else 0
 
 
-@command("benchmark axes")
+@command("benchmark axes", "")
 @shared("json")
 def benchmark_axes(as_json: bool) -> None:
-    """List the axes of the hard suite: what each makes harder, from which value to which, on which tasks.
-
-    \b
-    Example:
-      bilevel benchmark axes
-    """
+    """List the axes of the hard suite: what each makes harder, from which value to which, on which tasks."""
     from bilevel.experiments.axes import AXES
 
     rows = [
@@ -130,7 +123,7 @@ def benchmark_axes(as_json: bool) -> None:
     answer({"axes": rows}, as_json, *lines)
 
 
-@command("report")
+@command("report", "build/reproduction --output build/report.html")
 @argument("source", "DIR", "Folder of `bilevel reproduce` or `benchmark hard`, or a file of what was found.")
 @required("--output", "FILE", "Where to write the page.")
 @option("--files", "DIR", "Folder for tables and figures (by default beside the page: report-files for report.html).")
@@ -141,10 +134,6 @@ def report(source: Path, output: Path, files: Path | None, page_only: bool, as_j
 
     The page is a single file that loads nothing. Beside it, in a folder of its name with -files, are the tables as CSV,
     Markdown and LaTeX, and the figures as PDF and PNG. What `bilevel benchmark hard` has found is on the same page.
-
-    \b
-    Example:
-      bilevel report build/reproduction --output build/report.html
     """
     if page_only and files:
         raise BadInput("--files and --page-only exclude each other")

@@ -18,7 +18,7 @@ TRAINING = ("epochs", "updates", "symmetries", "batch", "learning_rate", "device
 CONFIG = ("complete", "relevance", "recorded_actions", "algorithm")  # and of learning
 
 
-@command("learn")
+@command("learn", "build/blocks --output build/policy")
 @shared("folder")
 @required("--output", "DIR", "New folder for the policy, and how it was trained.", metavar="POLICY")
 @option("--task", "TASK", "The task, for labels and DAgger (by default the registered one of the data set).")
@@ -57,10 +57,6 @@ def learn(folder: Path, output: Path, task: str | None, as_json: bool, **options
     """Learn a policy from demonstrations: rules that decide and a network that acts, or what a rival needs.
 
     Stopped or killed, it goes on where it was when the same command is given again, and comes to the same result.
-
-    \b
-    Example:
-      bilevel learn build/blocks --output build/policy
     """
     from bilevel.demonstrations.dataset import Demonstrations
     from bilevel.learning.learn import PRESETS, learn
@@ -126,17 +122,11 @@ def _irrelevant_line(found: Mapping[str, Sequence[str]]) -> str:
 # Listing
 
 
-@command("policies")
+@command("policies", "", "gacha")
 @argument("policy", "TEXT", "A pretrained policy, or any policy's folder (by default a list).", required=False)
 @shared("json")
 def policies(policy: str | None, as_json: bool) -> None:
-    """List the pretrained policies with how often they succeed, or show one policy: its data, settings and rules.
-
-    \b
-    Examples:
-      bilevel policies
-      bilevel policies gacha
-    """
+    """List the pretrained policies with how often they succeed, or show one policy: its data, settings and rules."""
     from bilevel.policies.folder import find_folder, pretrained_policies, read_policy
 
     if policy is not None:

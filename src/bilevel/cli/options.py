@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from functools import reduce
+from inspect import cleandoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,11 +45,17 @@ class Command(click.Command):
 COMMANDS: dict[str, Command] = {}  # by their names, such as "rules learn", in the order of the help
 
 
-def command(name: str) -> Callable[[Callable[..., Any]], Command]:
-    """Return the decorator that makes a command of a function, and keeps it in `COMMANDS`."""
+def command(name: str, *examples: str) -> Callable[[Callable[..., Any]], Command]:
+    """Return the decorator that makes a command of a function and keeps it in `COMMANDS`.
+
+    Its help is the docstring, and what may stand behind its name as examples.
+    """
 
     def add(function: Callable[..., Any]) -> Command:
-        COMMANDS[name] = click.command(name.rpartition(" ")[2], cls=Command)(function)
+        lines = [f"  bilevel {name} {example}".rstrip() for example in examples]
+        shown = "\n".join(["\b", "Examples:" if len(lines) > 1 else "Example:", *lines])
+        text = f"{cleandoc(function.__doc__ or '')}\n\n{shown}"
+        COMMANDS[name] = click.command(name.rpartition(" ")[2], cls=Command, help=text)(function)
         return COMMANDS[name]
 
     return add

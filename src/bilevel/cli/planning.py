@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 FORMAT = 1  # of JSON files
 
 
-@command("solve")
+@command("solve", "domain.pddl huge.pddl --rules ferry.rules --plan huge.plan")
 @shared("domain", "problem")
 @required("--rules", "FILE", "Rule file.")
 @option("--plan", "FILE", "Where to write the plan, in the format of the planning competitions.")
@@ -36,10 +36,6 @@ def solve(
     """Solve a problem by rules, without search.
 
     Prints the plan, or writes it with --plan; exits with 1 and the reason when it stops short.
-
-    \b
-    Example:
-      bilevel solve domain.pddl huge.pddl --rules ferry.rules --plan huge.plan
     """
     from bilevel.rules.rule_file import read_rules
     from bilevel.rules.solving import solve
@@ -96,17 +92,12 @@ def _unpacked(problem: Problem | PackedProblem) -> Problem:
     return problem.unpacked if isinstance(problem, PackedProblem) else problem
 
 
-@command("validate")
+@command("validate", "domain.pddl problem.pddl found.plan")
 @shared("domain", "problem")
 @argument("plan", "FILE", "Plan file: one (action argument ...) a line.")
 @shared("json")
 def validate(domain: Path, problem: Path, plan: Path, as_json: bool) -> int:
-    """Check that a plan can be carried out and reaches the goal; exits with 1 and says where if it does not.
-
-    \b
-    Example:
-      bilevel validate domain.pddl problem.pddl found.plan
-    """
+    """Check that a plan can be carried out and reaches the goal; exits with 1 and says where if it does not."""
     from bilevel.symbolic.plans import read_plan, validate
 
     read_domain, read_problem = read_large(domain, problem)
@@ -115,18 +106,13 @@ def validate(domain: Path, problem: Path, plan: Path, as_json: bool) -> int:
     return 0 if verdict.is_valid else 1
 
 
-@command("problem")
+@command("problem", "blocks --objects 10000 --output blocks-10000.pddl")
 @argument("name", "TEXT", "The family of problems, such as blocks or gacha; a wrong name lists them.")
 @required("--output", "FILE", "Where to write the problem; its domain is written beside it.")
 @option("--objects", "N", "How large: the number of blocks, items or colours.", 10)
 @shared("seed", "json")
 def problem(name: str, output: Path, objects: int, seed: int, as_json: bool) -> None:
-    """Write a random problem of one of the shipped domains, of any size.
-
-    \b
-    Example:
-      bilevel problem blocks --objects 10000 --output blocks-10000.pddl
-    """
+    """Write a random problem of one of the shipped domains, of any size."""
     import random
 
     from bilevel.files import write_atomically
@@ -149,7 +135,7 @@ def problem(name: str, output: Path, objects: int, seed: int, as_json: bool) -> 
 # Planning
 
 
-@command("plan")
+@command("plan", "domain.pddl problem.pddl", "tireworld.pddl p1.pddl --output policy.json")
 @shared("domain", "problem")
 @option(
     "--planner",
@@ -171,11 +157,6 @@ def plan(
 
     A policy is strong-cyclic: if nature is fair, following it always ends in the goal. That is checked before it is
     shown. Exits with 1 where there is no plan or policy, or none was found in time.
-
-    \b
-    Examples:
-      bilevel plan domain.pddl problem.pddl
-      bilevel plan tireworld.pddl p1.pddl --output policy.json
     """
     from bilevel.files import require_writable, write_atomically
     from bilevel.planning.planner import Deadline, Status

@@ -22,17 +22,12 @@ FEW_RULES = 40  # as many are left as they are: what they were learned from need
 rules_argument = argument("file", "FILE", "Rule file.")
 
 
-@command("rules show")
+@command("rules show", "ferry.rules --format english")
 @rules_argument
 @option("--format", ("text", "markdown", "english"), "How to print it.", "text", name="form")
 @shared("json-lines")
 def show(file: Path, form: str, as_json: bool) -> None:
-    """Print a rule file as text, as a Markdown table or in plain English.
-
-    \b
-    Example:
-      bilevel rules show ferry.rules --format english
-    """
+    """Print a rule file as text, as a Markdown table or in plain English."""
     from bilevel.rules.explanation import FORMATS
     from bilevel.rules.rule_file import read_rules
 
@@ -46,7 +41,7 @@ def show(file: Path, form: str, as_json: bool) -> None:
         answer(found, as_json)
 
 
-@command("rules verify")
+@command("rules verify", "blocks.rules blocks.pddl p1.pddl --grow block=4 place=4")
 @rules_argument
 @shared("domain")
 @argument("problems", "FILE", "PDDL problem files.", nargs=-1, required=True)
@@ -60,10 +55,6 @@ def verify(file: Path, domain: Path, problems: tuple[Path, ...], max_states: int
 
     With --grow the problems are seeds of a family: every problem with up to so many objects of the given types, up to
     renaming, with every goal that can come up; `colour+tray=3` grows types together.
-
-    \b
-    Example:
-      bilevel rules verify blocks.rules blocks.pddl p1.pddl --grow block=4 place=4
     """
     from bilevel.rules.families import Family, parse_counts
     from bilevel.rules.rule_file import read_rules
@@ -88,7 +79,7 @@ def verify(file: Path, domain: Path, problems: tuple[Path, ...], max_states: int
     return 0 if all(verdict.answer is Answer.SOLVED for _, verdict in verdicts) else 1
 
 
-@command("rules complete")
+@command("rules complete", "swap.rules swap.pddl p1.pddl --objects block=3 place=3 --output complete.rules")
 @rules_argument
 @shared("domain")
 @argument("problems", "FILE", "PDDL problem files to begin from (by default, small ones of the rules).", nargs=-1)
@@ -108,10 +99,6 @@ def complete(
     Every state that any actions lead to is looked at, with every goal, in problems with up to so many objects; so what
     is said of these is proved. Larger ones are drawn at random and tried. The rules that were given stay as they are,
     in front.
-
-    \b
-    Example:
-      bilevel rules complete swap.rules swap.pddl p1.pddl --objects block=3 place=3 --output complete.rules
     """
     from bilevel.files import write_atomically
     from bilevel.planning.planners import bounded_plan
@@ -160,7 +147,11 @@ class Source(NamedTuple):
     notes: Sequence[str]
 
 
-@command("rules learn")
+@command(
+    "rules learn",
+    "domain.pddl training/*.pddl --output ferry.rules",
+    "--demonstrations build/blocks --output blocks.rules",
+)
 @argument("domain", "FILE", "PDDL domain file.", required=False)
 @argument("problems", "FILE", "PDDL problem files to learn from: small ones, a few objects each.", nargs=-1)
 @required("--output", "FILE", "Where to write the rules.")
@@ -181,11 +172,6 @@ def learn(
     For each problem the goals are taken one at a time in a few random orders; a planner achieves each from the state
     reached so far, and the rules are what these plans have in common. Demonstrations are labelled, and what changes is
     explained by actions; then neither a domain file nor a planner is needed.
-
-    \b
-    Examples:
-      bilevel rules learn domain.pddl training/*.pddl --output ferry.rules
-      bilevel rules learn --demonstrations build/blocks --output blocks.rules
     """
     from bilevel.files import write_atomically
     from bilevel.rules.learning import learn_rules

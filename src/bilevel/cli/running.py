@@ -25,7 +25,7 @@ CHOICES = ("method", "planner", "planning_seconds", "recovery", "estimation")  #
 RECORDED = ("method", "seed", "noise", "recovery", "planner", "planning_seconds", "perception", "env_args")
 
 
-@command("check")
+@command("check", "examples/own_world/own_world.py:task")
 @shared("task")
 @option("--objects", "N>0", "How many objects; 3, or the most that the task takes.")
 @option("--seeds", "N>0", "How many episodes with random controls, and how many with the expert.", 3)
@@ -35,10 +35,6 @@ def check(task: str, objects: int | None, seeds: int, env_args: dict[str, Any], 
 
     Makes the environment, resets and steps it with several seeds, with random controls and with the expert. Exits with
     1 if learning would fail.
-
-    \b
-    Example:
-      bilevel check examples/own_world/own_world.py:task
     """
     from bilevel.learning.task_checking import check_task
     from bilevel.tasks.registry import find_task
@@ -54,7 +50,12 @@ def check(task: str, objects: int | None, seeds: int, env_args: dict[str, Any], 
     return 1 if errors else 0
 
 
-@command("run")
+@command(
+    "run",
+    "gacha --objects 5 --seed 0 --video",
+    "cubes.py:task --policy build/policy --objects 10 --explain",
+    "--replay build/results.jsonl --objects 10 --episode 3 --video",
+)
 @argument("task", "TEXT", "A task, or where it is: file.py:task, module:task (with --replay, its own).", required=False)
 @option(
     "--policy",
@@ -80,14 +81,7 @@ def check(task: str, objects: int | None, seeds: int, env_args: dict[str, Any], 
 @shared("size", "names", "json")
 @click.pass_context
 def run(ctx: click.Context, /, task: str | None, replay: Path | None, number: int | None, **options: Any) -> int:
-    """Run a policy for one episode; prints what it does, exits with 1 if it does not succeed.
-
-    \b
-    Examples:
-      bilevel run gacha --objects 5 --seed 0 --video
-      bilevel run cubes.py:task --policy build/policy --objects 10 --explain
-      bilevel run --replay build/results.jsonl --objects 10 --episode 3 --video
-    """
+    """Run a policy for one episode; prints what it does, exits with 1 if it does not succeed."""
     from bilevel.files import require_writable
     from bilevel.methods.methods import find_policy, usual_policy
     from bilevel.policies.film import take_picture

@@ -9,16 +9,11 @@ from bilevel.cli.output import answer
 from bilevel.symbolic.domain import BadInput
 
 
-@command("vla set-up")
+@command("vla set-up", "")
 @option("--environment", "DIR", "Its folder (by default BILEVEL_VLA, or bilevel/smolvla in the user's cache).")
 @option("--torch-index", "URL", "Fetch torch from this index, such as one with builds for the CPU, which are small.")
 def set_up_vla(environment: Path | None, torch_index: str | None) -> None:
-    """Make the virtual environment in which LeRobot runs SmolVLA: some gigabytes, fetched by pip.
-
-    \b
-    Example:
-      bilevel vla set-up
-    """
+    """Make the virtual environment in which LeRobot runs SmolVLA: some gigabytes, fetched by pip."""
     from bilevel.methods import smolvla
 
     folder = environment or smolvla.environment_folder()
@@ -29,16 +24,12 @@ def set_up_vla(environment: Path | None, torch_index: str | None) -> None:
         print(f"set BILEVEL_VLA={folder.absolute()} to use it")
 
 
-@command("vla fetch")
+@command("vla fetch", "smolvla-metaworld")
 @argument("method", "TEXT", "smolvla or smolvla-metaworld.")
 def fetch_vla(method: str) -> None:
     """Download a published model into Hugging Face's cache: the policy, and its backbone's settings and tokenizer.
 
     Nothing else here ever downloads a model.
-
-    \b
-    Example:
-      bilevel vla fetch smolvla-metaworld
     """
     from bilevel.methods.smolvla import MODELS, fetch_commands, run_all
 
@@ -47,17 +38,13 @@ def fetch_vla(method: str) -> None:
     run_all(fetch_commands(method))
 
 
-@command("vla check")
+@command("vla check", "")
 @option("--folder", "DIR", "A copy of the model to look at, instead of Hugging Face's cache.")
 @shared("json")
 def check_vla(folder: Path | None, as_json: bool) -> int:
     """Say which of the methods smolvla and smolvla-metaworld can be run here, and what is missing for the others.
 
     The exit code is 1 if one cannot be run.
-
-    \b
-    Example:
-      bilevel vla check
     """
     from bilevel.methods.smolvla import MODELS, environment_folder
 
