@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pytest
 
 from bilevel.policies.changes import (
     COLLISION,
@@ -17,7 +17,6 @@ from bilevel.policies.changes import (
     ChangeCounts,
     Period,
     attribute_changes,
-    count_changes,
 )
 from bilevel.policies.episode import Episode
 from bilevel.policies.policy import expert_policy
@@ -56,101 +55,60 @@ BLOCKS = {
     "misplaced": facts("at a r, clear p, at b q, gripper-free"),
     "arrived": facts("holding a, clear p, at b q, clear c, clear s"),
 }
-GACHA = {
-    "closed": facts("clear box, closed box, gripper-free, colour-of block1 red"),
-    "rolled": facts("in block2 box, colour-of block2 red, closed box, gripper-free, colour-of block1 red"),
-    "lost": facts("in block2 box, colour-of block2 red, closed box, gripper-free"),
-    "returned": facts("in block1 box, closed box, gripper-free, colour-of block1 red"),
-    "two": facts(
-        "in block2 box, colour-of block2 red, in block3 box, colour-of block3 red, closed box, gripper-free, "
-        "colour-of block1 red"
-    ),
-}
 
 
 def kinds(
     action: Action | None,
     *episode: Span,
-    domain: str = "blocks",
-    states: Mapping[str, Facts] = BLOCKS,
-    objects: Mapping[str, str] | None = None,
 ) -> Any:
     """The kinds of the changes in an episode in which the same action is done all the time."""
     periods: list[Period] = []
     timestep = 0
     for name, length, *events in episode:
-        periods.append(Period(states[name], action, timestep, length, [timestep for _ in events]))
+        periods.append(Period(BLOCKS[name], action, timestep, length, [timestep for _ in events]))
         timestep += length
-    return [change.kind for change in attribute_changes(shipped_domain(domain), periods, objects or {})]
+    return [change.kind for change in attribute_changes(shipped_domain("blocks"), periods, {})]
 
 
-def test_the_effects_of_the_action_are_its_own() -> None:
-    assert kinds(PICK, ("before", 40), ("held", 40)) == [OWN]
-    assert kinds(PLACE, ("held", 40), ("placed", 0)) == [OWN]
-    assert kinds(PICK, ("before", 40), ("held", 1)) == [OWN]
-    assert kinds(PICK, ("before", 40)) == []
+B = ("before", 40)
 
 
-def test_labels_may_settle() -> None:
-    assert kinds(PICK, ("before", 40), ("nothing", 5), ("held", 40)) == [OWN]
-    assert kinds(PICK, ("before", 40), ("nothing", 3), ("pushed", 4), ("held", 40)) == [OWN]
-    assert kinds(PICK, ("before", 40), ("nothing", 6), ("held", 40)) == [DROP, OWN]
-
-
-def test_what_is_undone_at_once_is_a_flicker() -> None:
-    assert kinds(PICK, ("before", 40), ("held", 3), ("before", 40)) == [FLICKER]
-    assert kinds(PICK, ("before", 40), ("held", 3), ("before", 2), ("held", 40)) == [FLICKER, OWN]
-    assert kinds(PICK, ("before", 40), ("nothing", 4), ("pushed", 4), ("before", 40)) == [FLICKER]
-    assert kinds(PICK, ("before", 40), ("held", 6), ("before", 40)) == [OWN, DROP]
-
-
-def test_what_takes_something_that_the_action_needs_is_a_drop() -> None:
-    assert kinds(PLACE, ("held", 40), ("before", 40)) == [DROP]
-    assert kinds(PLACE, ("held", 40), ("misplaced", 40)) == [DROP]
-    assert kinds(PICK, ("before", 40), ("other-held", 40)) == [DROP]
-
-
-def test_what_is_about_other_things_is_a_collision() -> None:
-    assert kinds(PICK, ("before", 40), ("pushed", 40)) == [COLLISION]
-    assert kinds(PICK, ("before", 40), ("held-and-pushed", 40)) == [COLLISION]
-
-
-def test_an_event_makes_a_change_exogenous_and_the_action_may_have_its_effects_too() -> None:
-    assert kinds(PICK, ("before", 40), ("pushed", 40, "teleport b")) == [EXOGENOUS]
-    assert kinds(PICK, ("before", 40), ("held-and-pushed", 40, "teleport b")) == [OWN, EXOGENOUS]
-    assert kinds(PICK, ("before", 40), ("arrived", 40, "arrival c")) == [OWN, EXOGENOUS]
-    assert kinds(PICK, ("before", 40), ("held", 40, "return b")) == [OWN]
-    assert kinds(PICK, ("before", 40), ("nothing", 3, "teleport b"), ("held-and-pushed", 40)) == [OWN, EXOGENOUS]
-
-
-def test_nature_may_choose() -> None:
-    def rolled(*episode: Span) -> Any:
-        return kinds(Action("roll", ("box", "button")), *episode, domain="gacha", states=GACHA)
-
-    assert rolled(("closed", 30), ("rolled", 30)) == [OWN]
-    assert rolled(("closed", 30), ("two", 30)) == [COLLISION]
-    assert rolled(("closed", 30), ("returned", 30)) == [DROP]
-    assert rolled(("closed", 30), ("returned", 30, "teleport block1")) == [EXOGENOUS]
-    assert rolled(("closed", 30), ("lost", 30, "lost block1")) == [OWN, EXOGENOUS]
-
-
-def test_without_an_action_the_effects_of_any_are_its_own() -> None:
-    assert kinds(None, ("before", 40), ("held", 40), ("placed", 3), ("nothing", 0)) == [OWN, OWN, COLLISION]
-    assert kinds(None, ("before", 40), ("pushed", 40)) == [COLLISION]
-    assert kinds(None, ("before", 40), ("pushed", 40, "teleport a")) == [EXOGENOUS]
-    assert kinds(None, ("closed", 30), ("rolled", 30), domain="gacha", states=GACHA) == [COLLISION]  # with no button
-    button = {"button": "button"}
-    assert kinds(None, ("closed", 30), ("rolled", 30), domain="gacha", states=GACHA, objects=button) == [OWN]
-
-
-def test_changes_add_up() -> None:
-    runs = [Period(BLOCKS["before"], PICK, 0, 40), Period(BLOCKS["held"], PLACE, 40, 40)]
-    runs.append(Period(BLOCKS["misplaced"], PICK, 80, 9))
-    found = count_changes(attribute_changes(shipped_domain("blocks"), runs, {}))
-    assert found == ChangeCounts(own=1, drop=1)
-    assert found + ChangeCounts(own=2, flicker=1, exogenous=5) == ChangeCounts(own=3, drop=1, flicker=1, exogenous=5)
-    assert (found.unexpected, found.refinement) == (1, 0.5)
-    assert ChangeCounts(exogenous=3).refinement is None
+@pytest.mark.parametrize(
+    ("action", "episode", "found"),
+    [
+        (PICK, [B], []),
+        (PICK, [B, ("held", 40)], [OWN]),
+        (PLACE, [("held", 40), ("placed", 0)], [OWN]),
+        # Labels may settle.
+        (PICK, [B, ("nothing", 5), ("held", 40)], [OWN]),
+        (PICK, [B, ("nothing", 3), ("pushed", 4), ("held", 40)], [OWN]),
+        (PICK, [B, ("nothing", 6), ("held", 40)], [DROP, OWN]),
+        # What is undone at once is a flicker.
+        (PICK, [B, ("held", 3), B], [FLICKER]),
+        (PICK, [B, ("held", 3), ("before", 2), ("held", 40)], [FLICKER, OWN]),
+        (PICK, [B, ("nothing", 4), ("pushed", 4), B], [FLICKER]),
+        (PICK, [B, ("held", 6), B], [OWN, DROP]),
+        # What takes something that the action needs is a drop; what is about other things is a collision.
+        (PLACE, [("held", 40), B], [DROP]),
+        (PLACE, [("held", 40), ("misplaced", 40)], [DROP]),
+        (PICK, [B, ("other-held", 40)], [DROP]),
+        (PICK, [B, ("pushed", 40)], [COLLISION]),
+        (PICK, [B, ("held-and-pushed", 40)], [COLLISION]),
+        # An event makes a change exogenous, at its time alone, and the action may have its effects, too.
+        (PICK, [B, ("pushed", 40, "teleport b")], [EXOGENOUS]),
+        (PICK, [B, ("held-and-pushed", 40, "teleport b")], [OWN, EXOGENOUS]),
+        (PICK, [B, ("arrived", 40, "arrival c")], [OWN, EXOGENOUS]),
+        (PICK, [B, ("held", 40, "return b")], [OWN]),
+        (PICK, [B, ("nothing", 3, "teleport b"), ("held-and-pushed", 40)], [OWN, EXOGENOUS]),
+        (PICK, [("before", 40, "teleport b"), ("pushed", 40)], [COLLISION]),
+        # Without an action, the effects of any are its own.
+        (None, [B, ("held", 40), ("placed", 3), ("nothing", 0)], [OWN, OWN, COLLISION]),
+        (None, [B, ("pushed", 40)], [COLLISION]),
+        (None, [B, ("pushed", 40, "teleport a")], [EXOGENOUS]),
+    ],
+)
+def test_what_brought_a_change_about(action: Action | None, episode: list[Span], found: list[str]) -> None:
+    assert kinds(action, *episode) == found
 
 
 # Episodes
@@ -168,14 +126,6 @@ def test_where_nothing_happens_by_itself_all_that_an_expert_brings_about_is_mean
 
 def test_arrivals_are_exogenous_and_do_not_hide_the_action_that_was_completed() -> None:
     assert all(run(TINY, 3, episode).counts == ChangeCounts(own=6, exogenous=2) for episode in range(5))
-
-
-def test_what_slips_away_by_itself_is_exogenous() -> None:
-    """Unless that is at once: then it is nothing but a flicker."""
-    runs = [run(TINY, 1, episode, slip_rate=0.05) for episode in range(10)]
-    total = sum((found.counts for found in runs), ChangeCounts())
-    assert total.exogenous > 0
-    assert total == ChangeCounts(own=total.own, exogenous=total.exogenous, flicker=total.flicker)
 
 
 def test_what_is_dropped_is_a_drop() -> None:

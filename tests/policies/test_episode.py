@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -11,7 +12,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from bilevel.methods.methods import load_policy
 from bilevel.policies.changes import COLLISION, DROP, EXOGENOUS, FLICKER, OWN, AttributedChange
 from bilevel.policies.episode import (
     NO_ACTION,
@@ -25,13 +25,23 @@ from bilevel.policies.episode import (
     read_problems,
     reason_of_failure,
 )
-from bilevel.policies.policy import expert_policy
-from bilevel.policies.rollout import rollout
+from bilevel.policies.narration import (
+    FOLD_AFTER,
+    EpisodePrinter,
+    TraceWriter,
+    episode_json,
+    lines_of,
+    why_failed,
+)
+from bilevel.policies.policy import Policy, expert_policy
+from bilevel.policies.recovery import NO_RECOVERY
+from bilevel.policies.rollout import Callback, Transition, rollout
 from bilevel.symbolic.domain import NO_FACTS, Action, Atom, BadInput, Problem
 from bilevel.tasks.scene_env import STEP_LIMIT, SUCCESS, TERMINATED, SceneEnv
+from bilevel.tasks.task import Task
 from tiny_policies import PICK as PICK_RULE
 from tiny_policies import PUT as PUT_RULE
-from tiny_policies import moving_as_the_expert, still_folder
+from tiny_policies import moving_as_the_expert, still_policy
 from tiny_task import DOMAIN, TINY
 
 PICK, PUT, OTHER = Action("pick", ("parcel1",)), Action("put", ("parcel1", "spot1")), Action("pick", ("parcel2",))
@@ -63,16 +73,6 @@ def test_an_entry_is_kept_where_something_is_new() -> None:
     assert [entry.before for entry in episode.entries] == [None, *episode.entries[:-1]]
 
 
-def test_what_somebody_does_who_watches_is_an_event_of_the_next_step() -> None:
-    episode = noted((HERE, PICK), (HERE, PICK))
-    episode.remark("you push")
-    episode.steps = 2
-    episode.note(HERE, NO_FACTS, PICK, ("slip",), ())
-    episode.steps = 3
-    episode.note(HERE, NO_FACTS, PICK, (), ())
-    assert [(entry.step, entry.events) for entry in episode.entries] == [(0, ()), (2, ("slip", "you push"))]
-
-
 def test_each_incident_is_in_the_entry_of_its_step() -> None:
     episode, incidents = Episode(0), [MET]
     for step in range(4):
@@ -83,21 +83,6 @@ def test_each_incident_is_in_the_entry_of_its_step() -> None:
     assert [(entry.step, len(entry.incidents)) for entry in episode.entries] == [(0, 1), (2, 1)]
     assert episode.incidents == incidents
     assert count_incidents([*incidents, MET]) == {"plan": 2, "stop": 1}
-
-
-def test_entries_say_which_rule_fired_if_that_is_asked_for_and_there_are_rules() -> None:
-    with moving_as_the_expert():
-        policy = load_policy(still_folder(), TINY)
-    env = SceneEnv(TINY, 1)
-    for explain in (True, False):
-        episode = rollout(env, policy, 1, explain=explain)
-        matches = [entry.match for entry in episode.decisions()]
-        assert [str(match.rule) for match in matches if match] == ([PICK_RULE, PUT_RULE] if explain else [])
-        assert episode.entries[-1].match is None
-    assert episode.decisions()[0].sentence is None
-    without = rollout(env, expert_policy(env), 1, explain=True)
-    assert without.rules is None
-    assert not any(entry.match for entry in without.entries)
 
 
 # Why it failed
@@ -161,6 +146,121 @@ def test_flickers_at_which_things_moved_are_not_the_labels_fault() -> None:
 )
 def test_other_ends_speak_for_themselves(outcome: str, reason: str | None) -> None:
     assert reason_of_failure(outcome, LIMIT, []) == reason
+
+
+# In words
+
+STUCK = "it is stuck: nothing that it does has an effect any more"
+
+
+def run(
+    make: Callable[[SceneEnv], Policy] = expert_policy,
+    task: Task = TINY,
+    objects: int = 1,
+    callback: Callback | None = None,
+) -> Episode:
+    env = SceneEnv(task, objects)
+    return rollout(env, make(env), 1, callback=callback, explain=True)
+
+
+def lines(episode: Episode) -> list[str]:
+    return [line for entry in episode.entries for line in lines_of(entry)]
+
+
+def by_rules(env: SceneEnv) -> Policy:
+    with moving_as_the_expert():
+        return still_policy().bind(env.labels)
+
+
+def test_each_decision_comes_with_its_rule_binding_and_sentence() -> None:
+    episode = run(by_rules)
+    binding = "with ?p = parcel1, ?s = spot1"
+    sentences = [entry.sentence for entry in episode.decisions()]
+    assert lines(episode) == [
+        f"pick(parcel1)\nrule {PICK_RULE}\n{binding}\n{sentences[0]}",
+        f"put(parcel1, spot1)\nrule {PUT_RULE}\n{binding}\n{sentences[1]}",
+    ]
+    assert all(sentence and sentence.startswith("Because ") for sentence in sentences)
+    assert episode_json(episode, explain=True)["decisions"][0] == {
+        "step": 0,
+        "action": "pick(parcel1)",
+        "rule": PICK_RULE,
+        "binding": {"?p": "parcel1", "?s": "spot1"},
+        "sentence": sentences[0],
+    }
+    assert "decisions" not in episode_json(episode)
+
+
+def test_a_failure_is_told_with_its_reason_and_what_it_did_last() -> None:
+    assert why_failed(run()) is None
+    stuck = why_failed(run(lambda env: still_policy().bind(env.labels)))
+    assert stuck == f"{STUCK}; at last it did pick(parcel1), for 400 steps"
+    only_put = still_policy(rules=f"variables: ?p - parcel, ?s - spot\n{PUT_RULE}")
+    lacking = why_failed(run(lambda env: only_put.bind(env.labels, recovery=NO_RECOVERY)))
+    assert str(lacking).endswith("rule 1 put(parcel1, spot1): carrying(parcel1) does not hold")
+    quoted = Episode(0, outcome="no action", failure=("no plan", "no plan within 2 s"))
+    assert why_failed(quoted) == "its planner found no plan: no plan within 2 s"
+
+
+# Printing
+
+
+def test_what_is_printed_is_what_happens_and_how_it_ended(capsys: pytest.CaptureFixture[str]) -> None:
+    for explain in (False, True):
+        printer = EpisodePrinter(explain=explain)
+        episode = run(by_rules, callback=printer)
+        printer.end(episode)
+        output, errors = capsys.readouterr()
+        put = episode.decisions()[1].step
+        assert [line for line in output.splitlines() if not line.startswith(" " * 8)] == [
+            f"{0:>6}  pick(parcel1)",
+            f"{put:>6}  put(parcel1, spot1)",
+        ]
+        assert ("Because " in output) is explain
+        assert errors == f"success after {episode.steps} steps\n"
+
+
+def test_what_repeats_is_printed_a_few_times_without_reasons_and_then_counted(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    picking = run(by_rules).entries[0]
+    episode = Episode(0, outcome="stopped", entries=[picking])
+    episode.scene = run().scene
+    printer = EpisodePrinter(explain=True)
+    for step in range(50):
+        episode.steps = step
+        episode.entries = [replace(picking, step=step)]
+        printer(Transition(episode.scene, (), None, None, episode))
+    printer.end(episode)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[4] == f"{1:>6}  pick(parcel1)"
+    assert len(lines) == 4 + FOLD_AFTER + 1
+    assert lines[-1].strip() == f"… {49 - FOLD_AFTER + 1} more of the same"
+
+
+# The table of all steps
+
+
+def test_a_trace_has_a_row_for_each_step_and_one_for_the_end(tmp_path: Path) -> None:
+    env, path = SceneEnv(TINY, 2), tmp_path / "trace.csv"
+    policy = by_rules(env)
+    trace = TraceWriter(path, policy)
+    episode = rollout(env, policy, 1, callback=trace, explain=True)
+    trace.end(episode)
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [int(row["step"]) for row in rows] == list(range(episode.steps + 1))
+    first, last = rows[0], rows[-1]
+    assert (first["action"], first["rule"]) == ("pick(parcel1)", PICK_RULE)
+    assert first["state"].split("; ") == list(map(str, sorted(episode.entries[0].state)))
+    assert first["control.0"] == first["executed.0"]
+    assert (last["action"], last["control.0"], last["outcome"]) == ("", "", "success")
+    assert float(last["parcel1.x"]) == float(episode.scene["parcel1"].x)
+    events = [row["events"] for row in rows if row["events"]]
+    assert events == ["arrival parcel2"]
+    (arrival,) = (number for number, row in enumerate(rows) if row["events"])
+    assert rows[arrival - 1]["parcel2.x"] == "" != rows[arrival]["parcel2.x"]
+    assert not any(name.startswith("believed.") for name in first)
 
 
 # Incidents that are kept, and read again as problems

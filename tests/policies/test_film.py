@@ -26,7 +26,6 @@ from bilevel.policies.film import (
     Video,
     captioned,
     contact_sheet,
-    every_nth_step,
     free_boxes,
     take_picture,
     with_names,
@@ -38,7 +37,6 @@ from bilevel.symbolic.domain import BadInput
 from bilevel.tasks.scene_env import SceneEnv
 from drawn_task import DRAWN
 from tiny_policies import moving_as_the_expert, still_policy
-from tiny_task import TINY
 
 RED, BLUE = (200, 30, 40), (30, 60, 190)
 GREY = np.full((480, 640, 3), 128, np.uint8)
@@ -76,15 +74,9 @@ def test_a_video_is_what_browsers_play_with_pictures_in_their_order_and_colours(
 def test_a_video_that_fails_leaves_the_old_one(tmp_path: Path) -> None:
     path = tmp_path / "out.mp4"
     path.write_text("an older one")
-
-    def interrupted() -> None:
-        with Video(path, fps=25) as video:
-            video.add(plain(RED))
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        interrupted()
-    write_video(path, [])
+    with pytest.raises(KeyboardInterrupt), Video(path, fps=25) as video:
+        video.add(plain(RED))
+        raise KeyboardInterrupt
     assert [file.name for file in tmp_path.iterdir()] == ["out.mp4"]
     assert path.read_text() == "an older one"
 
@@ -147,13 +139,6 @@ def test_sentences_have_room_below() -> None:
     assert "Because" in " ".join(actions[0].splitlines())
 
 
-@pytest.mark.parametrize(("per_second", "every"), [(60, 2), (80, 3), (20, 1), (None, 1)])
-def test_so_many_pictures_are_taken_as_an_eye_can_see(per_second: float | None, every: int) -> None:
-    env = SceneEnv(TINY, 1)
-    env.env.metadata = {"render_fps": per_second}
-    assert every_nth_step(env) == every
-
-
 def test_a_sheet_shows_each_decision_and_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     camera, _, episode, actions = filmed(sheet=True)
     put = actions.index("put(parcel1, spot1)")
@@ -168,7 +153,7 @@ def test_a_sheet_shows_each_decision_and_the_end(monkeypatch: pytest.MonkeyPatch
 
 
 def test_pictures_on_a_sheet_lie_in_a_grid_in_their_order_and_are_spread_evenly() -> None:
-    for number in (0, 1, 3, 5, TILES, 40):
+    for number in (0, 5, TILES + 1):
         colours = [(2 * index + 50, 0, 255 - 2 * index) for index in range(number)]
         tiles = [(plain(colour), f"step {index}") for index, colour in enumerate(colours)]
         png = contact_sheet("blocks, 1 object " * 20, "the expert", tiles)

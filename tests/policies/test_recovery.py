@@ -161,17 +161,6 @@ def test_what_is_not_seen_for_a_while_is_waited_for() -> None:
     assert found.steps == run()[0].steps + 4
 
 
-def test_what_is_never_seen_is_left_and_something_else_is_done() -> None:
-    def hidden(call: int, scene: Scene, action: Action) -> None:
-        if "parcel1" in action.arguments:
-            raise Unseen("the parcel is behind something")
-
-    found, _ = run(2, low=Low(hidden))
-    assert (found.outcome, found.reason) == (NO_ACTION, "unseen")
-    assert kinds(found)[-1] == ("stop", "unseen")
-    assert "names an object that is not seen" in str(found.detail)
-
-
 # Stalls
 
 
@@ -198,14 +187,6 @@ def test_what_stalls_again_is_left_and_another_binding_is_tried() -> None:
     other = found.incidents[1]
     assert other.action == Action("pick", ("parcel2",))
     assert Action("put", ("parcel2", "spot2")) in [entry.action for entry in found.decisions()]
-
-
-def test_the_same_episode_is_the_same_again_and_nothing_is_remembered() -> None:
-    env = SceneEnv(TINY, 1)
-    acting = policy(env, low=Low(stuck))
-    first, second = (rollout(env, acting, 1) for _ in range(2))
-    assert first == second
-    assert len(first.incidents) == 2
 
 
 # Jams

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count
@@ -13,7 +12,6 @@ import pytest
 from hypothesis import given as for_all
 from hypothesis import strategies as st
 
-from bilevel.json_files import Damaged, decode
 from bilevel.policies.changes import ChangeCounts
 from bilevel.policies.episode import NO_ACTION, SETTLED, STOPPED, Episode
 from bilevel.policies.policy import BilevelPolicy, HighLevelPolicy, LabellingPolicy, Policy, expert_policy
@@ -28,7 +26,6 @@ from tiny_task import TINY, Delivery, choose, control, label
 
 RIGHT, STILL = np.array([0.1, 0, 0], np.float32), np.zeros(3, np.float32)
 PICK = Action("pick", ("parcel1",))
-NAP = 0.005  # seconds
 
 
 class Walker(Policy):
@@ -101,13 +98,6 @@ def test_the_end_of_an_episode_has_an_outcome_and_a_reason(env: SceneEnv) -> Non
     assert (quoted.outcome, quoted.reason, quoted.detail) == (NO_ACTION, "no plan", "no plan within 2 s")
 
 
-def test_what_is_perturbed_is_executed_and_the_wanted_control_kept(env: SceneEnv) -> None:
-    steps: list[Transition] = []
-    perturbed = rollout(env, Walker(10), 0, perturb=np.negative, callback=steps.append)
-    assert all(step.control is RIGHT and np.array_equal(step.executed, -RIGHT) for step in steps)
-    assert perturbed.scene.agent.x == pytest.approx(-1)
-
-
 def test_the_same_seed_gives_the_same_episode_and_another_or_noise_another() -> None:
     assert run() == run()
     assert run().scene != run(seed=2).scene
@@ -158,32 +148,7 @@ def test_noise_has_an_amplitude_that_can_be_computed_with(amplitude: float) -> N
         Perturbation(amplitude=amplitude)
 
 
-@pytest.mark.parametrize("text", ['{"amplitude": 1e308}', '{"rate": 2}', '{"shortest": 9, "longest": 8}'])
-def test_what_a_file_says_of_noise_is_checked(text: str) -> None:
-    with pytest.raises(Damaged, match=r"^manifest\.json: "):
-        decode(text, Perturbation, "manifest.json")
-
-
 # Time
-
-
-class Sleepy(BilevelPolicy):
-    """Waits before each step, as on a machine that is busy with something else."""
-
-    def act(self, scene: Scene) -> Control | None:
-        time.sleep(NAP)
-        return super().act(scene)
-
-
-def test_an_episode_is_timed_by_what_it_computes(env: SceneEnv) -> None:
-    assert run().seconds.physics > 0 == run(high=OneIdea(None)).seconds.physics
-    expert = expert_policy(env)
-    assert isinstance(expert, BilevelPolicy)
-    policy = Sleepy(expert.labels, expert.high, expert.low)
-    episode = rollout(env, policy, 1)
-    assert 0 < episode.seconds.longest < episode.seconds.policy < episode.steps * NAP
-    policy.acts_elsewhere = True
-    assert rollout(env, policy, 1).seconds.policy >= episode.steps * NAP
 
 
 # Rest
