@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from bilevel.rules.complete import failing, small_graphs, small_problems, way_to_a_goal
+from bilevel.rules.complete import failing, small_graphs, way_to_a_goal
 from bilevel.rules.matching import Match, bindings, output_variables
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import parse_rules
+from bilevel.rules.small_problems import small_problems
 from bilevel.rules.state_graph import StateGraph
 from bilevel.symbolic.domain import Atom, Domain, Facts, Problem
 from bilevel.symbolic.pddl import parse_problem

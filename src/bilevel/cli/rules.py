@@ -56,16 +56,16 @@ def verify(file: Path, domain: Path, problems: tuple[Path, ...], max_states: int
     With --grow the problems are seeds of a family: every problem with up to so many objects of the given types, up to
     renaming, with every goal that can come up; `colour+tray=3` grows types together.
     """
-    from bilevel.rules.families import Family, parse_counts
     from bilevel.rules.rule_file import read_rules
+    from bilevel.rules.small_problems import parse_counts
     from bilevel.rules.verify import Answer, Ending, verify, verify_family
     from bilevel.rules.why_not import why_not
 
     read_domain, read_problems = read(domain, *problems)
     rules = read_rules(file, read_domain)
     if sizes := parse_counts(family.pop("grow")):
-        grown = Family(tuple(read_problems), sizes, **family)
-        verdicts = [("family", verify_family(rules, read_domain, grown, max_states))]
+        found_family = verify_family(rules, read_domain, read_problems, sizes, max_states=max_states, **family)
+        verdicts = [("family", found_family)]
     else:
         verdicts = [(problem.name, verify(rules, read_domain, problem, max_states)) for problem in read_problems]
     for name, verdict in verdicts:
@@ -103,8 +103,8 @@ def complete(
     from bilevel.files import write_atomically
     from bilevel.planning.planners import bounded_plan
     from bilevel.rules.complete import complete_rules, problems_from_rules
-    from bilevel.rules.families import parse_counts
     from bilevel.rules.rule_file import domain_line, format_rules, read_rules
+    from bilevel.rules.small_problems import parse_counts
 
     read_domain, read_problems = read(domain, *problems)
     rules = read_rules(file, read_domain)

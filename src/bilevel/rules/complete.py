@@ -14,35 +14,36 @@ and fewer, as long as the policy fails nowhere.
 
 from __future__ import annotations
 
-import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, combinations, groupby, islice
-from math import prod
-from typing import NamedTuple, TypeVar
+from itertools import chain, combinations, islice
+from typing import NamedTuple
 
 from bilevel.rules.closures import can_be_chained, closure
-from bilevel.rules.families import Family, Size, check_family, distinct_goals, grow, namings, sizes, symmetries
 from bilevel.rules.learning import rules_of_segment, subsumes
-from bilevel.rules.matching import Binding, free_variables, unify
+from bilevel.rules.matching import free_variables
+from bilevel.rules.random_problems import random_larger_problems
 from bilevel.rules.rule import Rule, canonical
 from bilevel.rules.rule_file import check_rules
+from bilevel.rules.small_problems import (
+    Size,
+    SmallProblem,
+    contains,
+    goal_predicates,
+    namings,
+    small_graph,
+    small_problems,
+)
 from bilevel.rules.solving import Solution, Stop, final_state, solve
 from bilevel.rules.state_graph import Node, StateGraph, steps_to
 from bilevel.rules.traces import PlanFor, TraceStep
 from bilevel.rules.verify import listed
-from bilevel.symbolic.domain import EQUALITY, Atom, BadInput, Domain, Facts, Outcome, Problem, Schema
-from bilevel.symbolic.exploration import explore_policy
-from bilevel.symbolic.plans import Nature
+from bilevel.symbolic.domain import Atom, Domain, Facts, Problem
+from bilevel.symbolic.exploration import traps
 from bilevel.symbolic.semantics import (
-    GroundAction,
-    applicable,
-    bind_outcome,
-    ground,
     ground_action,
     progress,
-    substitute,
     substitute_all,
 )
 
@@ -55,16 +56,12 @@ MOST_SIZES = 300  # of one small problem; with more, it is looked at only as it 
 MOST_NAMED_GOALS = 50_000  # before those that are the same up to names are told
 MOST_NAMINGS = 100  # that are tried to find out whether two problems are the same but for names
 MOST_EXPLORED = 500  # states of a problem, to find out what is true of one object at a time
-LARGER = 2  # times as many objects as in the largest small problems
-STEPS_PER_OBJECT = 3  # of a random walk
-MOST_DRAWN = 200  # ways to do an action, to find one that can be done
 MOST_HELP = 30  # plans for one larger problem
 MOST_FAILURES = 10  # of the planner, before it is not asked any more
 STEPS_PER_GOAL = 1_000
 MOST_NAMED = 3  # problems, or sizes of them, in what is said of rules
 FAR = 2**62
 
-Item = TypeVar("Item", str, Atom)
 Callback = Callable[[str, int, int], None]  # what is being done, how much of it is done, and how much there is
 
 
@@ -122,8 +119,6 @@ def complete_rules(
     """
     check_rules(rules, domain)
     seeds = [problem for problem in problems if problem.goal]
-    if not seeds:
-        raise BadInput("no problem with a goal to start from: goals are made of the predicates of the problems' goals")
     small = small_problems(seeds, domain, objects)
     larger = [*met, *random_larger_problems(seeds, domain, objects or {}, random_problems if plan_for else 0, seed)]
 
@@ -147,13 +142,6 @@ def complete_rules(
 # Small problems: the given ones with fewer or more objects, each with all its states and goals
 
 
-class SmallProblem(NamedTuple):
-    """A problem, and how many objects of each type that may have more or fewer it has; none if it is as it was."""
-
-    size: Size
-    problem: Problem
-
-
 class SmallGraphs(NamedTuple):
     """The graphs of small problems with their goals, all problems that they stand for, and those that are too large."""
 
@@ -175,101 +163,22 @@ def problems_from_rules(rules: Sequence[Rule], domain: Domain) -> list[Problem]:
     return found
 
 
-def small_problems(seeds: Sequence[Problem], domain: Domain, objects: Size | None) -> list[SmallProblem]:
-    """Return each seed with up to so many objects, or up to as many as it has, those with the fewest objects first."""
-    found: list[SmallProblem] = []
-    single = single_facts(seeds, domain) if objects else set()
-    for seed in seeds:
-        counts = dict(objects) if objects else own_counts(seed)
-        check_family(Family((seed,), counts), domain)
-        known = sizes(counts) if counts and prod(counts.values()) <= MOST_SIZES else [{}]
-        grown = [SmallProblem(size, grow(seed, domain, size) if size else seed) for size in known]
-        found += [small for small in grown if is_plausible(small.problem, domain, single)]
-    found.sort(key=lambda small: len(small.problem.objects))
-    distinct: dict[object, SmallProblem] = {}
-    for small in found:
-        distinct.setdefault((tuple(sorted(small.problem.objects.items())), small.problem.state), small)
-    return list(distinct.values())
-
-
-def own_counts(problem: Problem) -> dict[str, int]:
-    """Return the number of objects of each type that has several."""
-    return {kind: count for kind, count in Counter(problem.objects.values()).items() if count > 1}
-
-
-def single_facts(seeds: Sequence[Problem], domain: Domain) -> set[tuple[str, int, str]]:
-    """Return which facts can be true of an object of some type at one place for one other object at a time.
-
-    For example `("at", 0, "block")`: no state that the seeds' actions lead to has a block at two places, though there
-    are two.
-    """
-    most: Counter[tuple[str, int, str]] = Counter()
-    for seed in seeds:
-        graph = StateGraph(domain, seed)
-        graph.explore(MOST_EXPLORED)
-        for facts, _ in graph.situations:
-            for (predicate, place, name), count in _occurrences(facts).items():
-                other = domain.predicates[predicate].parameters[1 - place].type
-                others = [kind for kind in graph.objects.values() if domain.is_subtype(kind, other)]
-                if len(others) > 1 and name in graph.objects:
-                    key = predicate, place, graph.objects[name]
-                    most[key] = max(most[key], count)
-    return {key for key, count in most.items() if count == 1}
-
-
-def _occurrences(facts: Facts) -> Counter[tuple[str, int, str]]:
-    """Return how often each object comes first and second in facts of each predicate with two arguments."""
-    return Counter((atom.predicate, i, atom.terms[i]) for atom in facts if len(atom.terms) == 2 for i in (0, 1))
-
-
-def is_plausible(problem: Problem, domain: Domain, single: Set[tuple[str, int, str]]) -> bool:
-    """Return whether no object is in two places at once just because one of them was cloned."""
-    types = problem.all_objects(domain)
-    occurrences = _occurrences(problem.state).items()
-    return all(count == 1 or (p, place, types[name]) not in single for (p, place, name), count in occurrences)
-
-
 def small_graphs(
     small: Sequence[SmallProblem], seeds: Sequence[Problem], domain: Domain, rules: Sequence[Rule], max_states: int
 ) -> SmallGraphs:
     """Return the graphs of those problems that have no more states or goals than the bound."""
-    predicates = {atom.predicate for seed in seeds for atom in seed.goal}
     found = SmallGraphs([], [], [])
     for size, problem in small:
-        if any(
-            problem.objects.items() >= other.objects.items() and problem.state >= other.state
-            for _, other in found.too_large
-        ):
+        if any(contains(problem, other) for _, other in found.too_large):
             found.too_large.append(SmallProblem(size, problem))
-            continue
-        if any(_is_part_of(problem, graph) for graph, _ in found.spaces):
+        elif any(_is_part_of(problem, graph) for graph, _ in found.spaces):
             found.done.append(SmallProblem(size, problem))
-            continue
-        graph = StateGraph(domain, problem, rules)
-        goals = _reachable_goals(graph, problem, predicates, max_states) if graph.explore(max_states) else None
-        if goals is None:
+        elif (grown := small_graph(problem, goal_predicates(seeds), domain, rules, max_states)) is None:
             found.too_large.append(SmallProblem(size, problem))
-        elif goals:
-            found.spaces.append((graph, goals))
+        elif grown.goals:
+            found.spaces.append((grown.graph, grown.goals))
             found.done.append(SmallProblem(size, problem))
     return found
-
-
-def _reachable_goals(graph: StateGraph, problem: Problem, predicates: Set[str], most: int) -> list[Facts] | None:
-    """Return every goal of these predicates that some state has, up to names, unless there are more than so many.
-
-    That is each set of facts, about the problem's own objects, that a state has and that is not empty.
-    """
-    graph.goal_facts = graph.facts_of(predicates)
-    goals: set[Facts] = set()
-    for facts in sorted({graph.goal_facts & facts for facts, _ in graph.situations}, key=sorted):
-        if 2 ** len(facts) > MOST_NAMED_GOALS:
-            return None
-        goals.update(frozenset(goal) for size in range(1, len(facts) + 1) for goal in combinations(facts, size))
-        if len(goals) > MOST_NAMED_GOALS:
-            return None
-    distinct = distinct_goals(sorted(goals, key=sorted), symmetries(problem, graph.rules))
-    return distinct if len(distinct) <= most else None
 
 
 def _is_part_of(problem: Problem, graph: StateGraph) -> bool:
@@ -504,7 +413,7 @@ class Completer:
         if tried:
             unknown = f"; in {self.unknown} no plan was found from where the rules stopped" if self.unknown else ""
             lines.append(f"larger problems drawn at random or met: {self.solved} of {tried} solved{unknown}")
-        lines += dead_ends(small.spaces, self.domain)
+        lines += dead_ends(small.spaces)
         statement, given = "\n".join(lines), len(self.given)
         return Completion(self.rules, given, self.commit, is_proved, sizes, number, tried, self.solved, statement)
 
@@ -538,23 +447,20 @@ def failing(graph: StateGraph, goal: Facts, commit: bool) -> list[Failing]:
 
     Where there are none from which a plan could help, a state in which it is too late.
     """
-    runs = graph.follow(goal, range(len(graph)), commit=commit)
-    graph.looked_at += len(runs.choices)
-    trapped = graph.trapped(runs, goal, goal)
-    if not trapped:
-        return []
     able = graph.attainable(goal)
+    runs = graph.follow(goal, sorted(able), commit=commit)
+    graph.looked_at += len(runs.choices)
+    trapped = traps(runs, runs.goals)
     distance = graph.distances(goal, able)
     stops = {node[0] for node in trapped if runs.stops(node)}
     stuck = sorted({n for n, _ in trapped} & able, key=lambda state: (state not in stops, distance[state], state))
-    after = explore_policy((n for n in runs.choices if n[0] in able), runs.choices.__getitem__, FAR).choices.keys()
-    lost = sorted(node[0] for node in trapped & after)[:1] if not stuck else []
+    lost = [] if stuck else sorted(state for state, _ in trapped)[:1]
     return [Failing(state, state in stops) for state in stuck] or [Failing(s, s in stops, True) for s in lost]
 
 
 def steps_of(graph: StateGraph, goal: Facts, commit: bool) -> int:
     """Return how many steps the policy takes from all states together, with luck and ties decided by name."""
-    runs = graph.follow(goal, range(len(graph)), commit=commit)
+    runs = graph.follow(goal, sorted(graph.attainable(goal)), commit=commit)
     before: dict[Node, list[Node]] = {}
     for node, choices in runs.choices.items():
         for after in choices[0].outcomes if choices else ():
@@ -637,107 +543,17 @@ def _connected(rule: Rule) -> list[set[str]]:
     return groups
 
 
-# Random problems
-
-
-def random_larger_problems(
-    seeds: Sequence[Problem], domain: Domain, objects: Size, count: int, seed: int
-) -> list[Problem]:
-    """Return problems with twice the objects that begin where random actions lead, and end where more of them lead.
-
-    Where it is not said how many `objects` there may be, they have twice as many as the seeds of each type that has
-    several.
-    """
-    if not count:
-        return []
-    predicates, single = {atom.predicate for problem in seeds for atom in problem.goal}, single_facts(seeds, domain)
-    sizes = [{key: LARGER * number for key, number in (objects or own_counts(p)).items()} for p in seeds]
-    larger = [grow(problem, domain, size) if size else problem for problem, size in zip(seeds, sizes, strict=True)]
-    plausible = [problem for problem in larger if is_plausible(problem, domain, single)] or larger
-    found = []
-    for number in range(count):
-        rng, grown = random.Random(f"{seed} {number}"), plausible[number % len(plausible)]
-        nature, steps = Nature(domain, grown.all_objects(domain), rng), STEPS_PER_OBJECT * len(grown.objects)
-        start = _random_walk(domain, nature, grown.state, steps, rng)
-        objects_then = {name: kind for name, kind in nature.objects.items() if name not in domain.constants}
-        end = _random_walk(domain, nature, start, steps, rng)
-        known = objects_then.keys() | domain.constants.keys()
-        possible = sorted(a for a in end - start if a.predicate in predicates and known >= set(a.terms))
-        goal = frozenset(fact for fact in possible if rng.random() < 0.8) or frozenset(possible[:1])
-        if goal:
-            found.append(replace(grown, name=f"random-{number}", objects=objects_then, state=start, goal=goal))
-    return found
-
-
-def _random_walk(domain: Domain, nature: Nature, state: Facts, steps: int, rng: random.Random) -> Facts:
-    """Return the state after up to so many actions, each the first found of schemas, facts and objects at random."""
-
-    def shuffled(items: Iterable[Item]) -> list[Item]:
-        found = sorted(items)
-        rng.shuffle(found)
-        return found
-
-    def applicable_action() -> tuple[Schema, GroundAction] | None:
-        facts = {name: shuffled(found) for name, found in groupby(sorted(state), key=lambda fact: fact.predicate)}
-        for schema in (domain.schemas[name] for name in shuffled(domain.schemas)):
-            needed = [(a, facts.get(a.predicate, ())) for a in sorted(schema.precondition) if a.predicate != EQUALITY]
-            bound, types = {term for atom, _ in needed for term in atom.terms}, nature.objects
-            free = [
-                (
-                    Atom("", (p.name,)),
-                    [Atom("", (o,)) for o in shuffled(o for o in types if is_subtype(types[o], p.type))],
-                )
-                for p in schema.parameters
-                if p.name not in bound
-            ]
-            fitting = (
-                tuple(binding[p.name] for p in schema.parameters)
-                for binding in _joined(needed, free, {})
-                if all(is_subtype(types[binding[p.name]], p.type) for p in schema.parameters)
-            )
-            for action in (ground(schema, arguments) for arguments in islice(fitting, MOST_DRAWN)):
-                if action is not None and applicable(state, action):
-                    return schema, action
-        return None
-
-    is_subtype = domain.is_subtype
-    for _ in range(rng.randrange(steps // 2, steps + 1)):
-        if found := applicable_action():
-            move = nature.move(found[0])
-            state = progress(state, bind_outcome(found[1].outcomes[move.outcome], move.binding))
-    return state
-
-
-Conditions = Sequence[tuple[Atom, Sequence[Atom]]]  # atoms and the facts that each may be
-
-
-def _joined(conditions: Conditions, then: Conditions, binding: Binding) -> Iterator[Binding]:
-    """Yield the bindings that make each condition one of its facts: first the one that the fewest facts still fit."""
-    if not conditions:
-        if then:
-            yield from _joined(then[:1], then[1:], binding)
-        else:
-            yield binding
-        return
-    fitting = [
-        [found for fact in facts if (found := unify(substitute(atom, binding), fact)) is not None]
-        for atom, facts in conditions
-    ]
-    first = min(range(len(fitting)), key=lambda index: len(fitting[index]))
-    for found in fitting[first]:
-        yield from _joined([*conditions[:first], *conditions[first + 1 :]], then, binding | found)
-
-
 # What no policy can mend
 
 
 def static_predicates(problems: Sequence[Problem], domain: Domain) -> tuple[str, ...]:
     """Return the predicates that the problems' states have facts of and that no action changes."""
-    changing = {atom.predicate for _, outcome in _effects(domain) for atom in outcome.add | outcome.delete}
+    outcomes = [outcome for schema in domain.schemas.values() for outcome in schema.outcomes]
+    changing = {atom.predicate for outcome in outcomes for atom in outcome.add | outcome.delete}
     return tuple(sorted({atom.predicate for problem in problems for atom in problem.state} - changing))
 
 
-def dead_ends(spaces: Iterable[tuple[StateGraph, Iterable[Facts]]], domain: Domain) -> Iterator[str]:
+def dead_ends(spaces: Iterable[tuple[StateGraph, Iterable[Facts]]]) -> Iterator[str]:
     """Say in how many states, that actions lead to from better ones, no policy surely reaches the goal, if in any."""
     found = []
     for graph, goal in ((graph, goal) for graph, goals in spaces for goal in goals):
@@ -746,39 +562,5 @@ def dead_ends(spaces: Iterable[tuple[StateGraph, Iterable[Facts]]], domain: Doma
         found += [(graph, goal, state) for state in sorted(after - able)]
     if found:
         graph, goal, state = found[0]
-        lost = ", ".join(irreversible_facts(domain))
-        missing = f"; the domain has no action that gives back {lost}" if lost else ""
-        yield f"no way out: actions lead to {len(found)} states from which no policy surely reaches the goal{missing}"
+        yield f"no way out: actions lead to {len(found)} states from which no policy surely reaches the goal"
         yield f"  for example {listed(goal)} from {listed(graph.facts(state))}"
-
-
-def irreversible_facts(domain: Domain) -> list[str]:
-    """Return the facts, as text, that an action needs, an action takes away, and no action gives back."""
-    needed = {atom.predicate for schema in domain.schemas.values() for atom in schema.precondition}
-    found: dict[str, None] = {}
-    for schema, outcome in _effects(domain):
-        types = _types(schema, outcome, domain)
-        for atom in sorted(outcome.delete - outcome.add):
-            if atom.predicate in needed and not _is_given_back(atom, types, domain):
-                kinds = [f"{term} - {types[term]}" if term not in domain.constants else term for term in atom.terms]
-                found[f"{atom.predicate}({', '.join(kinds)}), which {schema.name} takes away"] = None
-    return list(found)
-
-
-def _effects(domain: Domain) -> list[tuple[Schema, Outcome]]:
-    return [(schema, outcome) for schema in domain.schemas.values() for outcome in schema.outcomes]
-
-
-def _types(schema: Schema, outcome: Outcome, domain: Domain) -> dict[str, str]:
-    return {p.name: p.type for p in (*schema.parameters, *outcome.chosen)} | dict(domain.constants)
-
-
-def _is_given_back(atom: Atom, types: Mapping[str, str], domain: Domain) -> bool:
-    """Return whether some outcome may add the atom, by its predicate and the types of its terms."""
-    for schema, outcome in _effects(domain):
-        given = _types(schema, outcome, domain)
-        for added in (added for added in outcome.add - outcome.delete if added.predicate == atom.predicate):
-            pairs = [(types[a], given[b]) for a, b in zip(atom.terms, added.terms, strict=True)]
-            if all(domain.is_subtype(one, other) or domain.is_subtype(other, one) for one, other in pairs):
-                return True
-    return False

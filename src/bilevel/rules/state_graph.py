@@ -22,6 +22,7 @@ from bilevel.rules.instances import Instances
 from bilevel.rules.matching import Match, unify
 from bilevel.rules.rule import Rule
 from bilevel.symbolic.domain import (
+    NO_FACTS,
     ROOT_TYPE,
     Action,
     Atom,
@@ -90,6 +91,7 @@ class StateGraph:
         self._numbers: dict[Situation, int] = {}
         self.rules = rules
         self._instances_of: dict[Rule, tuple[Instances, dict[int, list[Instance]]]] = {}
+        self._uses = [*self._find_uses()]
         self._simplified = cache(self._simplify)
         self._ground_actions = cache(lambda made: [*groundings(domain.schemas.values(), domain, self._objects(made))])
         self.results = cache(self._results)
@@ -255,45 +257,45 @@ class StateGraph:
         """Return the situation without objects that no longer matter, and with canonical names for the others."""
         if not situation.made:
             return situation
-        alive = tuple(made for made in situation.made if self._matters(*made, situation.facts))
-        dead = {name for name, _ in situation.made if name not in dict(alive)}
-        return self._renamed(Situation(frozenset(a for a in situation.facts if dead.isdisjoint(a.terms)), alive))
-
-    def _renamed(self, situation: Situation) -> Situation:
-        """Return the made objects named by type and number, such that the sorted facts come first among all namings."""
-        made = sorted(situation.made, key=lambda named: (named[1], len(named[0]), named[0]))
+        alive = [(name, kind) for name, kind in situation.made if self._matters(name, kind, situation.facts)]
+        dead = {name for name, _ in situation.made} - dict(alive).keys()
+        facts = frozenset(atom for atom in situation.facts if dead.isdisjoint(atom.terms))
+        made = sorted(alive, key=lambda named: (named[1], len(named[0]), named[0]))
         fresh: dict[str, str] = {}
         for _, kind in made:
             fresh[new_object(Parameter("?new", kind), {**self.objects, **fresh})] = kind
         groups = [[name for name, _ in group] for _, group in groupby(made, key=lambda named: named[1])]
         orders = product(*map(permutations, groups)) if len(made) <= MOST_RENAMED else [groups]
         namings = [dict(zip(chain(*order), fresh, strict=True)) for order in orders]
-        facts = min((substitute_all(situation.facts, naming) for naming in namings), key=sorted)
-        return Situation(facts, tuple(fresh.items()))
+        return Situation(min((substitute_all(facts, names) for names in namings), key=sorted), tuple(fresh.items()))
 
     def _matters(self, name: str, kind: str, facts: Facts) -> bool:
         """Return whether an action or a rule may bind an object, as far as facts about it say, or nature choose it."""
-        is_subtype, about = self.domain.is_subtype, [fact for fact in facts if name in fact.terms]
-
-        def may_be(variable: Parameter, conditions: Iterable[Atom]) -> bool:
-            asked = [substitute(atom, {variable.name: name}) for atom in conditions if variable.name in atom.terms]
-            return is_subtype(kind, variable.type) and all(
-                atom.predicate not in self.domain.predicates or any(unify(atom, fact) is not None for fact in about)
-                for atom in asked  # what is said by equality or a closure is not looked at
+        about = [fact for fact in facts if name in fact.terms]
+        return any(
+            self.domain.is_subtype(kind, variable.type)
+            and all(
+                any(unify(substitute(atom, {variable.name: name}), fact) is not None for fact in about)
+                for atom in conditions
             )
-
-        schemas = self.domain.schemas.values()
-        chosen = [(p, outcome) for schema in schemas for outcome in schema.outcomes for p in outcome.chosen]
-        return (
-            any(p.name not in outcome.new and is_subtype(kind, p.type) for p, outcome in chosen)
-            or any(may_be(p, schema.precondition) for schema in schemas for p in schema.parameters)
-            or any(
-                may_be(variable, rule.state_condition)
-                for rule in self.rules
-                for variable in rule.variables
-                if not any(variable.name in atom.terms for atom in rule.goal_condition)  # it is in no goal
-            )
+            for variable, conditions in self._uses
         )
+
+    def _find_uses(self) -> Iterator[tuple[Parameter, list[Atom]]]:
+        """Yield each variable that may bind an object, with the conditions on it that some fact must meet.
+
+        What is said by equality or a closure is not looked at, nor a rule's variable that a goal is about.
+        """
+        uses = []
+        for schema in self.domain.schemas.values():
+            uses += [(variable, schema.precondition) for variable in schema.parameters]
+            uses += [(v, NO_FACTS) for outcome in schema.outcomes for v in outcome.chosen if v.name not in outcome.new]
+        for rule in self.rules:
+            wanted = {term for atom in rule.goal_condition for term in atom.terms}
+            uses += [(variable, rule.state_condition) for variable in rule.variables if variable.name not in wanted]
+        for variable, atoms in uses:
+            stated = [atom for atom in atoms if atom.predicate in self.domain.predicates]
+            yield variable, [atom for atom in stated if variable.name in atom.terms]
 
 
 def _first_served(match: Match) -> Atom | None:

@@ -1,51 +1,37 @@
-"""Does a rule policy always solve a problem, or, on all problems of a family, does it always do what could be done?
+"""Does a rule policy always solve a problem, or all problems of a family?
 
-Every state that the policy can get into is looked at, under every outcome. It is the memoryless one: the first match
-in a state and goal decides. A problem is solved always if from every state that can come up the goal can still be
-reached, so that, nature being fair, every run ends in the goal. Otherwise there is a counterexample: a shortest way to
-a state in which no rule applies or the action of the rule that fires cannot be done, or, where there is no such state,
-to a loop from which the goal cannot be reached any more.
+Every state that the memoryless policy can get into is looked at, under every outcome. It solves a problem always if
+from every state that can come up the goal can still be reached, so that, nature being fair, every run ends in the goal.
+Otherwise there is a counterexample: a shortest way to a state in which no rule applies or the action of the rule that
+fires cannot be done, or, where there is no such state, to a loop from which the goal cannot be reached any more.
 
-Problems with goals that nobody can reach belong to a family too (two blocks that want the same place). They are not
-held against a policy as unsolved; but it must not leave undone what could have been done. A run is *at fault* if it
-stops, or loops, with a set of goal facts achieved that is a proper part of a set that some policy would surely have
-achieved from some state on the way. Where the whole goal is surely attainable this says: the run must end in the goal.
-Where it is not, achieving a largest possible set will do, whichever; picking up a block that can never be put down
-while another could still be served will not.
-
-Problems of a family are told apart up to the renaming of objects only. As the policy decides ties by name, every tie
-is followed every way; so what is proved holds for every naming.
+A family is what rules are completed for, too: all small problems up to a number of objects, with every goal, from every
+state from which the goal can surely be reached. Its problems are told apart up to the renaming of objects only. As the
+policy decides ties by name, every tie is followed every way; so what is proved holds for every naming.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterable, Iterator, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum, IntEnum
-from itertools import combinations, islice, pairwise, product
-from typing import NamedTuple
+from enum import Enum
+from itertools import pairwise, product
+from typing import Literal, NamedTuple
 
-from bilevel.rules.families import (
-    Family,
-    Renaming,
-    Size,
-    at_rest,
-    check_family,
-    distinct_goals,
-    goals_of,
-    grown_name,
-    grown_seeds,
-    symmetries,
-)
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import check_rules
-from bilevel.rules.state_graph import MOST_RENAMED, Node, PolicyRuns, Situation, StateGraph
+from bilevel.rules.small_problems import SmallGraph, contains, goal_predicates, small_graph, small_problems
+from bilevel.rules.state_graph import MOST_RENAMED, Instance, Node, PolicyRuns, Situation, StateGraph
 from bilevel.symbolic.domain import Action, BadInput, Domain, Facts, Outcome, Problem
-from bilevel.symbolic.exploration import Choice, PolicyGraph, explore_policy
+from bilevel.symbolic.exploration import Choice, explore_policy, traps
 
 MAX_STATES = 100_000
 NAMINGS_TRIED = 200
+
+# Problems begin in the grown seed's own state, in any that actions lead to from there, or in those of them that have
+# every fact without arguments that held at first (the hand free).
+Starts = Literal["initial", "at-rest", "any"]
 
 
 class Answer(Enum):
@@ -82,8 +68,7 @@ class Counterexample:
     """A run that fails in a problem. A loop is repeated for ever after the steps; `missed` are goal facts not achieved.
 
     Objects made by nature bear canonical names, and are left out of the states once they can no longer matter. With
-    `only_some_ties` the policy fails only if ties are decided in another way than by name, so that the policy as it
-    runs was not shown to fail.
+    `only_some_ties` the policy was shown to fail only if ties are decided in another way than by name.
     """
 
     problem: Problem
@@ -102,9 +87,8 @@ class Counterexample:
     def __str__(self) -> str:
         lines = [f"counterexample in {len(self.steps)} step{'' if len(self.steps) == 1 else 's'}"]
         lines += [f"  start: {listed(self.problem.state)}", *map(str, self.steps)]
-        lines.append(f"  {self.ending.value}" + (f": {self.refused}" if self.ending is Ending.NOT_APPLICABLE else ""))
-        if self.loop:
-            lines += ["  for ever:", *map(str, self.loop)]
+        lines.append(f"  {self.ending.value}{f': {self.refused}' if self.refused else ''}")
+        lines += ["  for ever:", *map(str, self.loop)] if self.loop else []
         return "\n".join([*lines, f"  goals missed: {listed(self.missed)}"])
 
 
@@ -115,34 +99,15 @@ def listed(facts: Facts) -> str:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The answer, and how many states with goals it rests on. When the bound was hit nothing was found so far.
-
-    Of a family, `problems` counts those looked at, up to renaming, and `unattainable` those among them whose whole goal
-    no policy surely reaches; `too_large` names the smallest grown problems with more states or goals than the bound.
-    """
+    """The answer, how many states with goals it rests on, and both in words; nothing was found within a bound hit."""
 
     answer: Answer
     explored: int
+    text: str
     counterexample: Counterexample | None = None
-    problems: int | None = None
-    unattainable: int = 0
-    too_large: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """Return a line on what was looked at, and the counterexample or what was left out."""
-        found = self.counterexample
-        if self.problems is None:
-            more = "; nothing found so far" if self.answer is Answer.BOUND_HIT else ""
-            return str(found) if found else f"{self.answer.value} ({self.explored} states explored{more})"
-        if found is not None:
-            ties = "\n  (only where ties are decided otherwise than by name)" if found.only_some_ties else ""
-            return f"problem: {found.problem.name}\n  goal: {listed(found.problem.goal)}{ties}\n{found}"
-        is_right = self.answer is Answer.SOLVED and self.unattainable
-        answer = "always does all that can be done" if is_right else self.answer.value
-        count = f"{self.problems} problems up to names, {self.explored} states with goals"
-        rest = f"; of {self.unattainable} the whole goal is out of reach" if self.unattainable else ""
-        beyond = "".join(f"\n  too large: {name}, or larger" for name in self.too_large)
-        return f"{answer} ({count}{rest}){beyond}"
+        return self.text
 
 
 def verify(rules: Sequence[Rule], domain: Domain, problem: Problem, max_states: int = MAX_STATES) -> Verdict:
@@ -150,71 +115,77 @@ def verify(rules: Sequence[Rule], domain: Domain, problem: Problem, max_states: 
     check_rules(rules, domain)
     graph = StateGraph(domain, problem, rules)
     runs = graph.follow(problem.goal, [0], every_tie=False, max_states=max_states, first_stop=True)
-    stops = frozenset(filter(runs.stops, runs.choices))
-    trapped = graph.trapped(runs, problem.goal, problem.goal) if runs.complete else stops
-    failure = shortest_failure(runs, trapped, {state for state, _ in trapped}, problem.goal)
-    if failure is None:
-        return Verdict(Answer.SOLVED if runs.complete else Answer.BOUND_HIT, len(runs.choices))
-    return Verdict(Answer.REFUTED, len(runs.choices), _counterexample(graph, runs, problem, failure))
+    failure, explored = shortest_failure(runs), len(runs.choices)
+    if failure is not None:
+        found = _counterexample(graph, runs, problem, failure)
+        return Verdict(Answer.REFUTED, explored, str(found), found)
+    answer, more = (Answer.SOLVED, "") if runs.complete else (Answer.BOUND_HIT, "; nothing found so far")
+    return Verdict(answer, explored, f"{answer.value} ({explored} states explored{more})")
 
 
-def verify_family(rules: Sequence[Rule], domain: Domain, family: Family, max_states: int = MAX_STATES) -> Verdict:
-    """Return whether no run of the policy is at fault on any problem of the family; `max_states` bounds a grown seed.
+def verify_family(
+    rules: Sequence[Rule],
+    domain: Domain,
+    seeds: Sequence[Problem],
+    counts: Mapping[str, int],
+    *,
+    starts: Starts = "at-rest",
+    complete_goals: bool = False,
+    max_states: int = MAX_STATES,
+) -> Verdict:
+    """Return whether the policy always solves the small problems of a family; `max_states` bounds each of them.
 
-    The counterexample is one with the fewest objects, among these one with the shortest run.
+    With `complete_goals` only goals count that ask something of everything that goals can be about. The counterexample
+    is one with the fewest objects, among these one with the shortest run.
     """
     check_rules(rules, domain)
-    check_family(family, domain)
-    predicates = {atom.predicate for seed in family.seeds for atom in seed.goal}
-    problems = unattainable = explored = 0
-    too_large: list[tuple[Problem, Size]] = []
-    for seed, size, problem in grown_seeds(family, domain, too_large):
-        graph, renamings = StateGraph(domain, problem, rules), symmetries(problem, rules)
-        goals = _goals(graph, predicates, family, renamings, max_states)
-        if goals is None:
-            too_large.append((seed, size))
+    problems = explored = 0
+    too_large: list[Problem] = []
+    for _, problem in small_problems(seeds, domain, counts):
+        is_larger = any(contains(problem, other) for other in too_large)
+        small = None if is_larger else small_graph(problem, goal_predicates(seeds), domain, rules, max_states)
+        if small is None:
+            too_large += [] if is_larger else [problem]
             continue
-        starts = [
-            state
-            for state in range(1 if family.starts == "initial" else len(graph))
-            if family.starts != "at-rest" or at_rest(problem.state, graph.facts(state))
-        ]
         failures = []
-        for goal in goals:
-            runs = _follow(graph, goal, starts, renamings)
+        begins = [state for state in range(len(small.graph)) if _is_start(small.graph.facts(state), problem, starts)]
+        everything = _asked_of(small.graph.goal_facts)
+        for goal in small.goals:
+            if complete_goals and _asked_of(goal) != everything:
+                continue
+            runs = _follow(small, goal, [state for state in begins if state in small.graph.attainable(goal)])
             problems += len(runs.starts)
             explored += len(runs.choices)
-            if graph.trapped(runs, goal, goal):
-                unattainable += len({state for state, _ in runs.starts} - graph.attainable(goal))
-                failures += [(goal, failure) for failure in faults(graph, runs, goal)]
+            failure = shortest_failure(runs)
+            failures += [(goal, failure)] if failure else []
         if failures:
-            found = _refuted(graph, problem, renamings, *min(failures, key=lambda found: found[1].length))
-            return Verdict(Answer.REFUTED, explored, found, problems, unattainable)
+            found = _refuted(small, problem, *min(failures, key=lambda found: found[1].length))
+            ties = "\n  (only where ties are decided otherwise than by name)" if found.only_some_ties else ""
+            where = f"problem: {found.problem.name}\n  goal: {listed(found.problem.goal)}{ties}"
+            return Verdict(Answer.REFUTED, explored, f"{where}\n{found}", found)
     if not problems and not too_large:
-        named = ", ".join(sorted(predicates))
-        raise BadInput(f"the family is empty: no fact of the goals' predicates ({named}) can hold")
-    beyond = tuple(grown_name(seed, size) for seed, size in too_large)
-    return Verdict(Answer.BOUND_HIT if beyond else Answer.SOLVED, explored, None, problems, unattainable, beyond)
+        raise BadInput("the family is empty: no goal can be reached")
+    answer = Answer.BOUND_HIT if too_large else Answer.SOLVED
+    beyond = "".join(f"\n  too large: {problem.name}, or larger" for problem in too_large)
+    count = f"{problems} problems up to names, {explored} states with goals"
+    return Verdict(answer, explored, f"{answer.value} ({count}){beyond}")
 
 
-# Families
+def _is_start(state: Facts, problem: Problem, starts: Starts) -> bool:
+    if starts == "initial":
+        return state == problem.state
+    return starts == "any" or all(atom in state for atom in problem.state if not atom.terms)
 
 
-def _goals(
-    graph: StateGraph, predicates: Set[str], family: Family, renamings: Sequence[Renaming], most: int
-) -> list[Facts] | None:
-    """Return the family's goals up to names; `None` if there are more of them, or of the states, than the bound."""
-    if not graph.explore(most):
-        return None
-    graph.goal_facts = graph.facts_of(predicates)
-    goals = list(islice(goals_of(sorted(graph.goal_facts), family.complete_goals), most + 1))
-    return distinct_goals(goals, renamings) if len(goals) <= most else None
+def _asked_of(goal: Facts) -> set[tuple[str, ...]]:
+    """Return what a goal is about: each predicate with the first argument of its facts."""
+    return {(atom.predicate, *atom.terms[:1]) for atom in goal}
 
 
-def _follow(graph: StateGraph, goal: Facts, starts: Iterable[int], renamings: Iterable[Renaming]) -> PolicyRuns:
+def _follow(small: SmallGraph, goal: Facts, starts: Iterable[int]) -> PolicyRuns:
     """Return what the policy does; a state stands for all its renamings that keep the goal."""
-    keeping = [renaming for renaming in renamings if renaming(goal) == goal]
-    known: dict[int, int] = {}
+    graph, known = small.graph, dict[int, int]()
+    keeping = [renaming for renaming in small.renamings if renaming(goal) == goal]
 
     def representative(state: int) -> int:
         if state not in known:
@@ -227,48 +198,31 @@ def _follow(graph: StateGraph, goal: Facts, starts: Iterable[int], renamings: It
     return graph.follow(goal, starts, representative=representative)
 
 
-def faults(graph: StateGraph, runs: PolicyRuns, goal: Facts) -> Iterator[Failure]:
-    """Yield for each part of the goal a shortest run at fault, if there is one."""
-    for size in range(len(goal), 0, -1):
-        for wanted in map(frozenset, combinations(sorted(goal), size)):
-            trapped = graph.trapped(runs, goal, wanted)
-            failure = shortest_failure(runs, trapped, graph.attainable(wanted), wanted) if trapped else None
-            if failure is not None:
-                yield failure
-
-
-def _refuted(
-    graph: StateGraph, problem: Problem, renamings: Sequence[Renaming], goal: Facts, failure: Failure
-) -> Counterexample:
-    """Return the fault in a problem that is the same up to names and in which the policy, deciding by name, has it.
+def _refuted(small: SmallGraph, problem: Problem, goal: Facts, failure: Failure) -> Counterexample:
+    """Return the failure in a problem that is the same up to names and in which the policy, deciding by name, fails.
 
     Where no such naming is among the first tried, the run shown decides some tie otherwise.
     """
+    graph = small.graph
     facts, made = graph.situations[failure.path[0][0]]
-    for every_tie, renaming in product((False, True), renamings[:NAMINGS_TRIED]):
-        start = graph.number(Situation(renaming(facts), made))
-        named = replace(
-            problem, objects={**problem.objects, **dict(made)}, state=graph.facts(start), goal=renaming(goal)
-        )
-        runs = graph.follow(named.goal, [start], every_tie=every_tie)
-        found = min(faults(graph, runs, named.goal), key=lambda fault: fault.length, default=None)
+    for every_tie, renaming in product((False, True), small.renamings[:NAMINGS_TRIED]):
+        start, wanted = graph.number(Situation(renaming(facts), made)), renaming(goal)
+        named = replace(problem, objects={**problem.objects, **dict(made)}, state=graph.facts(start), goal=wanted)
+        runs = graph.follow(wanted, [start], every_tie=every_tie)
+        found = shortest_failure(runs)
         if found is not None:
             return replace(_counterexample(graph, runs, named, found), only_some_ties=every_tie)
-    raise AssertionError("a fault is one in every naming where every tie is followed")
+    raise AssertionError("a failure is one in every naming where every tie is followed")
 
 
 # The shortest way to fail
 
 
 class Failure(NamedTuple):
-    """A way from a start to a stop, or to the first node of a loop, where some of `wanted` is missed.
+    """A way from a start to a stop, or to the first node of a loop; `loop` then leads back to it."""
 
-    `loop` then leads back to it.
-    """
-
-    wanted: Facts
-    path: tuple[Node, ...]
-    loop: tuple[Node, ...] = ()
+    path: Sequence[Node]
+    loop: Sequence[Node] = ()
 
     @property
     def length(self) -> int:
@@ -276,51 +230,25 @@ class Failure(NamedTuple):
         return len(self.path) + len(self.loop)
 
 
-class Stage(IntEnum):
-    """How far a run has come: on its way, once where it was able to achieve what is wanted, and then trapped."""
+def shortest_failure(runs: PolicyRuns) -> Failure | None:
+    """Return a shortest run that stops short of the goal; where there is none, one into a loop without a way out.
 
-    UNDERWAY, ABLE, FALLEN = range(3)
-
-
-Place = tuple[Node, Stage]
-
-
-def shortest_failure(
-    runs: PolicyRuns, trapped: Collection[Node], able: Collection[int], wanted: Facts
-) -> Failure | None:
-    """Return a shortest run that is once in a state of `able`, then or later falls into the trap, and stops there.
-
-    Only where there is no such run, a shortest one that ends in a loop within the trap.
+    Loops are not looked for where the bound was hit.
     """
+    stop = next(filter(runs.stops, runs.choices), None)
+    if stop is not None:
+        return Failure(runs.path(stop))
+    trapped: Collection[Node] = traps(runs, runs.goals) if runs.complete else ()
 
-    def arrive(nodes: Iterable[Node], stage: Stage) -> Iterator[Place]:
-        for node in nodes:
-            now = Stage.ABLE if stage is Stage.UNDERWAY and node[0] in able else stage
-            yield node, now
-            if now is Stage.ABLE and node in trapped:
-                yield node, Stage.FALLEN
+    def staying(node: Node) -> list[Choice[Node, Instance]]:
+        return [choice for choice in runs.choices[node] if all(after in trapped for after in choice.outcomes)]
 
-    def after(place: Place) -> Iterator[Place]:
-        node, stage = place
-        choices = [choice.outcomes for choice in runs.choices.get(node, ())]
-        staying = [nodes for nodes in choices if stage is not Stage.FALLEN or all(n in trapped for n in nodes)]
-        return arrive((node for nodes in staying for node in nodes), stage)
-
-    def explored(places: Iterable[Place]) -> PolicyGraph[Place, None]:
-        return explore_policy(places, lambda place: [Choice(None, tuple(after(place)))], sys.maxsize)
-
-    def path(explored: PolicyGraph[Place, None], place: Place) -> tuple[Node, ...]:
-        return tuple(node for node, _ in explored.path(place))
-
-    found = explored(arrive(runs.starts, Stage.UNDERWAY))
-    fallen = [place for place in found.choices if place[1] is Stage.FALLEN]
-    for place in fallen:
-        if runs.stops(place[0]):
-            return Failure(wanted, path(found, place))
-    for place in fallen:
-        loops = explored(after(place))
-        if place in loops.parents:
-            return Failure(wanted, path(found, place), path(loops, place))
+    for node in runs.choices:
+        if node in trapped:
+            after = (first for choice in staying(node) for first in choice.outcomes)
+            loop = explore_policy(after, staying, sys.maxsize)
+            if node in loop.parents:
+                return Failure(runs.path(node), loop.path(node))
     return None
 
 
@@ -337,6 +265,5 @@ def _counterexample(graph: StateGraph, runs: PolicyRuns, problem: Problem, failu
     end = failure.path[-1]
     refused = next((choice.label.action for choice in runs.choices[end] if not choice.outcomes), None)
     ending = Ending.LOOP if failure.loop else Ending.NOT_APPLICABLE if refused else Ending.NO_RULE
-    loop = tuple(steps((end, *failure.loop))) if failure.loop else ()
-    missed = failure.wanted - graph.facts(end[0])
+    missed, loop = problem.goal - graph.facts(end[0]), tuple(steps([end, *failure.loop]))
     return Counterexample(problem, ending, tuple(steps(failure.path)), missed, loop, refused)

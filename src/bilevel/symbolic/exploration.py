@@ -25,10 +25,10 @@ class Choice(Generic[State, Label]):
 
 @dataclass(frozen=True)
 class PolicyGraph(Generic[State, Label]):
-    """The choices in each state explored, in breadth-first order.
+    """The choices in each state explored, in breadth-first order; a goal has none.
 
-    A goal has no choices. `parents` has every state met and the one that it was first met from, `None` for the starts.
-    Unless the graph is complete, some states were met and not explored.
+    `parents` has every state met and the one that it was first met from, `None` for the starts. Unless the graph is
+    complete, some states were met and not explored.
     """
 
     choices: Mapping[State, tuple[Choice[State, Label], ...]]
@@ -89,28 +89,24 @@ def explore_policy(
 
 
 def traps(graph: PolicyGraph[State, Label], target: Set[State]) -> frozenset[State]:
-    """The states of a complete graph from which the policy may never reach the target, whatever luck it has.
+    """Return the states of a complete graph from which the policy may never reach the target, whatever luck it has.
 
     They are the largest set of states outside the target in which each has no choice, or one all of whose outcomes stay
     in the set.
     """
-    outside = set(graph.choices) - target
     before: dict[State, list[tuple[State, int]]] = {}
-    staying = {}  # how many choices of a state cannot leave
     for state, choices in graph.choices.items():
-        if state in outside:
-            for index, choice in enumerate(choices):
-                for after in choice.outcomes:
-                    before.setdefault(after, []).append((state, index))
-            staying[state] = len(choices)
-    escaped = deque(state for state in graph.choices if state not in outside)
-    leaving: set[tuple[State, int]] = set()
-    while escaped:
-        for state, index in before.get(escaped.popleft(), ()):
-            if (state, index) not in leaving:
-                leaving.add((state, index))
-                staying[state] -= 1
-                if staying[state] == 0:
-                    outside.remove(state)
+        for index, choice in enumerate(choices):
+            for after in choice.outcomes:
+                before.setdefault(after, []).append((state, index))
+    staying = {state: set(range(len(choices))) for state, choices in graph.choices.items() if state not in target}
+    trapped = set(staying)
+    escaped = [state for state in graph.choices if state in target]
+    for out in escaped:  # which grows meanwhile
+        for state, index in before.get(out, ()):
+            if state in trapped and index in staying[state]:
+                staying[state].remove(index)
+                if not staying[state]:
+                    trapped.remove(state)
                     escaped.append(state)
-    return frozenset(outside)
+    return frozenset(trapped)

@@ -1,0 +1,259 @@
+"""The small problems of a domain, up to a number of objects, each with all its states and every goal that can come up.
+
+A seed is grown by cloning: the k-th object of a type is the seed's own k-th, or else a clone of its last. A clone has
+every fact of the last object with itself in its place, so the last object of a type should be a typical one (not the
+place where the robot is). In a fact over the last objects of several growing types their first clones go together,
+their second clones, and so on: `at(b1, l1)` gives `at(b2, l2)`, not every pair. Types that must keep pace, as one tray
+for each colour, grow together: the key `colour+tray`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from functools import cache
+from itertools import chain, combinations, islice, permutations, product
+from math import prod
+from typing import NamedTuple
+
+from bilevel.rules.rule import Rule
+from bilevel.rules.state_graph import StateGraph
+from bilevel.symbolic.domain import ROOT_TYPE, Atom, BadInput, Domain, Facts, Parameter, Problem
+from bilevel.symbolic.semantics import new_object, substitute
+
+MOST_SIZES = 300  # of grown problems; far fewer are small enough to be looked at
+MOST_GOALS = 50_000  # before those that are the same up to names are told
+MOST_EXPLORED = 500  # states of a seed, to find out what is true of one object at a time
+MOST_RENAMINGS = 20_000  # that are tried; with more, some problems that are the same are told apart: slower, not wrong
+_COUNT = re.compile(r"[0-9]{1,9}")  # Python refuses to convert thousands of digits
+
+Size = Mapping[str, int]  # how many objects of each growing type
+Renaming = Callable[[Facts], Facts]  # a permutation of objects
+
+
+class SmallProblem(NamedTuple):
+    """A problem, and how many objects of each growing type it has; none if it is a seed as it was given."""
+
+    size: Size
+    problem: Problem
+
+
+class SmallGraph(NamedTuple):
+    """All states of a small problem, its goals up to names, and the renamings that leave the problem as it is."""
+
+    graph: StateGraph
+    goals: list[Facts]
+    renamings: list[Renaming]
+
+
+def parse_counts(texts: Iterable[str]) -> dict[str, int]:
+    """Return the most objects of each growing type, from texts such as `block=4` and `colour+tray=3`."""
+    counts = {}
+    for text in texts:
+        key, equals, count = text.partition("=")
+        if not (key and equals and _COUNT.fullmatch(count)):
+            raise BadInput(f"'{text}' is not a count of objects; write for example block=4 or colour+tray=3")
+        counts[key] = int(count)
+    return counts
+
+
+def small_problems(seeds: Sequence[Problem], domain: Domain, counts: Size | None) -> list[SmallProblem]:
+    """Return each seed with up to so many objects, those with the fewest objects first, and none twice.
+
+    Without counts there are up to as many objects of each type as the seed has.
+    """
+    check_seeds(seeds, domain, counts or {})
+    found: list[SmallProblem] = []
+    single = single_facts(seeds, domain) if counts else set()
+    for seed in seeds:
+        known = sizes(counts or own_counts(seed)) or [{}]
+        grown = [SmallProblem(size, grow(seed, domain, size) if size else seed) for size in known]
+        found += [small for small in grown if is_plausible(small.problem, domain, single)]
+    distinct: dict[object, SmallProblem] = {}
+    for small in sorted(found, key=lambda small: len(small.problem.objects)):
+        distinct.setdefault((tuple(sorted(small.problem.objects.items())), small.problem.state), small)
+    return list(distinct.values())
+
+
+def check_seeds(seeds: Sequence[Problem], domain: Domain, counts: Size) -> None:
+    """`BadInput` for types and goals that the domain does not know, for no goals, and for too many sizes."""
+    types = {*domain.types, *domain.types.values(), ROOT_TYPE}
+    types.update(p.type for predicate in domain.predicates.values() for p in predicate.parameters)
+    for key, count in counts.items():
+        for kind in key.split("+"):
+            if kind not in types:
+                raise BadInput(f"unknown type '{kind}' in '{key}={count}'; known types: {', '.join(sorted(types))}")
+        if count < 1:
+            raise BadInput(f"'{key}={count}': at least one object of each type is needed")
+    if prod(counts.values()) > MOST_SIZES:
+        raise BadInput(f"these are more than {MOST_SIZES} sizes of problems; grow fewer types, or by fewer objects")
+    if not goal_predicates(seeds):
+        raise BadInput("no problem with a goal to start from: goals are made of the predicates of the problems' goals")
+
+
+def goal_predicates(seeds: Sequence[Problem]) -> frozenset[str]:
+    """Return what goals are made of: the predicates of the seeds' goals."""
+    return frozenset(atom.predicate for seed in seeds for atom in seed.goal)
+
+
+def own_counts(problem: Problem) -> dict[str, int]:
+    """Return the number of objects of each type that has several."""
+    return {kind: count for kind, count in Counter(problem.objects.values()).items() if count > 1}
+
+
+def sizes(counts: Size) -> list[Size]:
+    """Return every combination of counts from 1 up to those given, the fewest objects first; none if they are many."""
+    if not counts or prod(counts.values()) > MOST_SIZES:
+        return []
+    combined = [dict(zip(counts, n, strict=True)) for n in product(*(range(1, n + 1) for n in counts.values()))]
+
+    def rank(size: Size) -> tuple[int, ...]:
+        return sum(n * len(key.split("+")) for key, n in size.items()), *size.values()
+
+    return sorted(combined, key=rank)
+
+
+def grow(problem: Problem, domain: Domain, counts: Mapping[str, int]) -> Problem:
+    """Return the problem with exactly so many objects of each type; of its goal, what its remaining objects leave."""
+    objects = {name: kind for name, kind in problem.objects.items() if _growing(kind, domain, counts) is None}
+    taken = {**problem.objects, **domain.constants}
+    clones: dict[str, list[str]] = {}  # of the last object of each growing type
+    for key, count in counts.items():
+        for growing in key.split("+"):
+            own = [n for n, k in problem.objects.items() if _growing(k, domain, counts) == growing]
+            if not own:
+                raise BadInput(f"problem '{problem.name}' has no object of type '{growing}' to clone; give it one")
+            last, kind = own[-1], problem.objects[own[-1]]
+            clones[last] = []
+            for _ in range(count - len(own)):
+                clones[last].append(new_object(Parameter("?clone", last.rstrip("0123456789") or kind), taken))
+                taken[clones[last][-1]] = kind
+            objects.update({name: taken[name] for name in [*own[:count], *clones[last]]})
+    known = objects.keys() | domain.constants.keys()
+    state = problem.state.union(_cloned(problem.state, clones))
+    return Problem(
+        ", ".join([problem.name, *(f"{key}={count}" for key, count in counts.items())]),
+        problem.domain_name,
+        objects,
+        state=frozenset(atom for atom in state if known >= set(atom.terms)),
+        goal=frozenset(atom for atom in problem.goal if known >= set(atom.terms)),
+    )
+
+
+def _growing(kind: str, domain: Domain, counts: Mapping[str, int]) -> str | None:
+    """Return the first growing type that objects of this kind belong to."""
+    types = (growing for key in counts for growing in key.split("+"))
+    return next((growing for growing in types if domain.is_subtype(kind, growing)), None)
+
+
+def _cloned(facts: Facts, clones: Mapping[str, Sequence[str]]) -> Iterator[Atom]:
+    """Yield each fact with the cloned objects replaced by their first clones, by their second ones and so on."""
+    for atom in facts:
+        replaced = [term for term in dict.fromkeys(atom.terms) if term in clones]
+        for together in zip(*(clones[term] for term in replaced), strict=False):
+            yield substitute(atom, dict(zip(replaced, together, strict=True)))
+
+
+def single_facts(seeds: Sequence[Problem], domain: Domain) -> set[tuple[str, int, str]]:
+    """Return which facts can be true of an object of some type at one place for one other object at a time.
+
+    For example `("at", 0, "block")`: no state that the seeds' actions lead to has a block at two places, though there
+    are two.
+    """
+    most: Counter[tuple[str, int, str]] = Counter()
+    for seed in seeds:
+        graph = StateGraph(domain, seed)
+        graph.explore(MOST_EXPLORED)
+        for facts, _ in graph.situations:
+            for (predicate, place, name), count in _occurrences(facts).items():
+                other = domain.predicates[predicate].parameters[1 - place].type
+                others = [kind for kind in graph.objects.values() if domain.is_subtype(kind, other)]
+                if len(others) > 1 and name in graph.objects:
+                    key = predicate, place, graph.objects[name]
+                    most[key] = max(most[key], count)
+    return {key for key, count in most.items() if count == 1}
+
+
+def _occurrences(facts: Facts) -> Counter[tuple[str, int, str]]:
+    """Return how often each object comes first and second in facts of each predicate with two arguments."""
+    return Counter((atom.predicate, i, atom.terms[i]) for atom in facts if len(atom.terms) == 2 for i in (0, 1))
+
+
+def is_plausible(problem: Problem, domain: Domain, single: Set[tuple[str, int, str]]) -> bool:
+    """Return whether no object is in two places at once just because one of them was cloned."""
+    types = problem.all_objects(domain)
+    occurrences = _occurrences(problem.state).items()
+    return all(count == 1 or (p, place, types[name]) not in single for (p, place, name), count in occurrences)
+
+
+def contains(problem: Problem, other: Problem) -> bool:
+    """Return whether a problem has all objects and facts of another."""
+    return problem.objects.items() >= other.objects.items() and problem.state >= other.state
+
+
+# States and goals
+
+
+def small_graph(
+    problem: Problem, predicates: Set[str], domain: Domain, rules: Sequence[Rule], most: int
+) -> SmallGraph | None:
+    """Return all states and goals of a problem, unless there are more than so many of either.
+
+    Its goals are the sets of facts of these predicates, about the problem's own objects, that some state has, and that
+    are not empty; one of each kind that is the same up to names.
+    """
+    graph = StateGraph(domain, problem, rules)
+    if not graph.explore(most):
+        return None
+    graph.goal_facts = graph.facts_of(predicates)
+    goals: set[Facts] = set()
+    for facts in sorted({graph.goal_facts & facts for facts, _ in graph.situations}, key=sorted):
+        if 2 ** len(facts) > MOST_GOALS:
+            return None
+        goals.update(frozenset(goal) for size in range(1, len(facts) + 1) for goal in combinations(facts, size))
+        if len(goals) > MOST_GOALS:
+            return None
+    renamings = symmetries(problem, rules)
+    distinct = distinct_goals(sorted(goals, key=sorted), renamings)
+    return SmallGraph(graph, distinct, renamings) if len(distinct) <= most else None
+
+
+def namings(objects: Mapping[str, str], others: Mapping[str, str]) -> Iterator[dict[str, str]]:
+    """Yield the ways to call objects by the names of others; none where they are not as many of the same types."""
+    own, theirs = _by_type(objects), _by_type(others)
+    if {kind: len(names) for kind, names in own.items()} == {kind: len(names) for kind, names in theirs.items()}:
+        for order in product(*(permutations(theirs[kind]) for kind in own)):
+            yield dict(zip(chain(*own.values()), chain(*order), strict=True))
+
+
+def _by_type(objects: Mapping[str, str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for name, kind in objects.items():
+        found.setdefault(kind, []).append(name)
+    return found
+
+
+def _renaming(names: Mapping[str, str]) -> Renaming:
+    changed = {name: other for name, other in names.items() if name != other}
+    renamed = cache(lambda atom: substitute(atom, changed))  # as the same atoms are in many states
+    return lambda facts: frozenset(map(renamed, facts))
+
+
+def symmetries(problem: Problem, rules: Sequence[Rule]) -> list[Renaming]:
+    """Return the renamings of objects that leave the problem's state and the rules as they are, the identity first."""
+    fixed = {term for rule in rules for atom in (*rule.atoms, rule.action) for term in atom[1]}
+    objects = {name: kind for name, kind in problem.objects.items() if name not in fixed}
+    candidates = islice(namings(objects, objects), MOST_RENAMINGS)
+    return [_renaming(n) for n in candidates if all(substitute(atom, n) in problem.state for atom in problem.state)]
+
+
+def distinct_goals(candidates: Iterable[Facts], renamings: Sequence[Renaming]) -> list[Facts]:
+    """Return one goal of each kind that is the same up to renaming, the smallest goals first."""
+    seen: set[Facts] = set()
+    distinct = []
+    for goal in candidates:
+        if goal not in seen:
+            distinct.append(goal)
+            seen.update(renaming(goal) for renaming in renamings)
+    return sorted(distinct, key=lambda goal: (len(goal), sorted(goal)))
