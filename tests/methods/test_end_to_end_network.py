@@ -190,15 +190,3 @@ def test_an_image_is_what_encoding_the_image_of_a_scene_gives(method: str, chang
     assert not np.array_equal(row, expected)
     Augmentation(columns, network.symmetries, table[0], 0).write(0, 0)
     assert len(np.unique(table[0].numpy(), axis=0)) == (8 if method == "pddl-nn" else 2)
-
-
-def test_symmetries_are_those_that_hold_whatever_is_being_done() -> None:
-    """A lid is slid along x, one way, and a network that does all is not told when that is."""
-    found = {
-        name: {method: encode(TASKS[name].domain, TASKS[name].spec).symmetries for method, encode in ENCODINGS.items()}
-        for name in ("colour", "gacha")
-    }
-    everywhere = TASKS["colour"].spec.symmetries
-    assert found["colour"]["pddl-nn"] == tuple(everywhere)
-    assert found["gacha"]["pddl-nn"] == found["gacha"]["pure-nn"] == tuple(everywhere[:1])
-    assert found["colour"]["pure-nn"] == tuple(everywhere[:2])

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from bilevel.tabletop.observation import Observation
-from bilevel.tabletop.worlds.blocks import goal
 from bilevel.tabletop.worlds.factory import Factory
 
 STILL = np.array([0, 0, 0, -1], np.float32)
@@ -28,14 +27,6 @@ def deliver(world: Factory, block: int) -> tuple[Observation, bool, dict[str, ob
     world.simulation.put(block - 1, (x, y, 0.02))
     observation, _, terminated, _, info = world.step(STILL)
     return observation, terminated, info
-
-
-def test_a_delivery_brings_a_new_pair_which_is_then_wanted(world: Factory) -> None:
-    observation, terminated, info = deliver(world, 2)
-    assert info["events"] == ("arrival block4",)
-    assert observation["visible"].tolist() == [*[1, 1, 0, 1] * 2, 1]
-    assert len(goal(world.slots.scene(observation))) == 3
-    assert not terminated
 
 
 def test_a_block_brings_its_successor_only_once(world: Factory) -> None:

@@ -35,31 +35,27 @@ def drawn(world: Blocks) -> Image:
     return np.empty((0, 0, 3), np.uint8)
 
 
-@cache
-def compiled(quality: str) -> Blocks:
-    return Blocks(objects=2, render_mode="rgb_array", quality=quality)
-
-
-@pytest.fixture(params=["fast"])
-def world(request: pytest.FixtureRequest) -> Iterator[Blocks]:
-    made = compiled(request.param)
+@pytest.fixture
+def world() -> Iterator[Blocks]:
+    made = Blocks(objects=2, render_mode="rgb_array")
     made.reset(seed=0)
     yield made
     made.close()
 
 
-each_quality = pytest.mark.parametrize("world", list(QUALITIES), indirect=True)
-
-
 # What they show
 
 
-@each_quality
-def test_a_picture_has_the_size_of_its_quality(world: Blocks) -> None:
-    quality = QUALITIES[world.quality]
+@pytest.mark.parametrize("quality", QUALITIES)
+@pytest.mark.parametrize("size", [None, (96, 64)])
+def test_a_picture_has_the_size_of_its_quality_or_that_asked_for(quality: str, size: tuple[int, int] | None) -> None:
+    world = Blocks(objects=1, render_mode="rgb_array", quality=quality, picture_size=size)
+    world.reset(seed=0)
+    width, height = size or (QUALITIES[quality].width, QUALITIES[quality].height)
     picture = drawn(world)
+    world.close()
     assert picture.dtype == np.uint8
-    assert picture.shape == ((quality.height, quality.width, 3) if can_draw() else (0, 0, 3))
+    assert picture.shape == ((height, width, 3) if can_draw() else (0, 0, 3))
 
 
 def seen_at(world: Blocks, x: float, y: float) -> tuple[float, float]:

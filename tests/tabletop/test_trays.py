@@ -33,14 +33,6 @@ def with_a_block_on_its_tray(world: TrayWorld) -> Scene:
 
 
 @pytest.mark.parametrize("kind", [Colour, Gacha])
-def test_a_fixed_tray_is_seen_at_its_first_spot_whatever_stands_there(kind: type[Colour | Gacha]) -> None:
-    seen = {name: with_a_block_on_its_tray(kind(2, tray_position=name))["tray1"] for name in ("free-spot", "fixed")}
-    assert seen["fixed"].x == seen["fixed"].start
-    assert seen["free-spot"].x == pytest.approx(seen["fixed"].x + kind.pitch)
-    assert (seen["free-spot"].y, seen["free-spot"].end) == (seen["fixed"].y, seen["fixed"].end)
-
-
-@pytest.mark.parametrize("kind", [Colour, Gacha])
 def test_the_expert_finds_the_free_spot_of_a_fixed_tray_itself(kind: type[Colour | Gacha]) -> None:
     expert, controls = TASKS[kind.__name__.lower()].expert, []
     assert isinstance(expert, Expert)
