@@ -44,22 +44,6 @@ def test_the_expert_finds_the_free_spot_of_a_fixed_tray_itself(kind: type[Colour
     assert controls[0][0] > 0.1  # towards the next spot, although the block is above the first
 
 
-@pytest.mark.parametrize("kind", [Colour, Gacha])
-def test_a_belt_moves_a_block_on_once_the_hand_has_left(kind: type[Colour | Gacha]) -> None:
-    world = kind(2, tray_position="belt")
-    with_a_block_on_its_tray(world)
-    x, y = world.state.trays[0]
-    world.simulation.put(1, (0.4, 0.7, 0.02))
-    world.simulation.put(0, (x, y, 0.02))
-    seen = [world.slots.scene(world.step(STILL)[0]) for _ in range(2)]
-    assert [scene["tray1"].x for scene in seen] == [scene["tray1"].start for scene in seen]
-    assert seen[-1]["block1"].x == pytest.approx(x + kind.pitch, abs=0.003)
-    world.simulation.put(1, (x, y, 0.02))
-    world.state.colours[1] = 1  # of another colour; what is full moves nothing on
-    world.update()
-    assert world.slots.scene(world.step(STILL)[0])["block2"].x == pytest.approx(x, abs=0.003)
-
-
 def test_an_unknown_tray_position_is_answered_with_the_known_ones() -> None:
-    with pytest.raises(BadInput, match="unknown tray_position 'middle'; known ones: free-spot, fixed, belt"):
+    with pytest.raises(BadInput, match="unknown tray_position 'middle'; known ones: free-spot, fixed"):
         Colour(1, tray_position="middle")

@@ -35,7 +35,6 @@ PAPER, OURS = "paper", "best"  # presets of learning
 WORLDS: Mapping[str, Mapping[str, Any]] = {  # arguments of environments
     "": {},
     "fixed-trays": {"tray_position": "fixed"},
-    "belts": {"tray_position": "belt"},  # seen as fixed ones are, and there is always room
     "missing-draws": {"draw": "empty"},
 }
 
@@ -112,8 +111,6 @@ def _rows() -> Iterator[Row]:
     yield replace(replan, name="det-replan-search", ending=", built-in search", planner="search", is_usual=False)
     yield Row("expert-estimating", EXPERT, " with state estimation", OURS, policy=BISON, is_usual=False)
     yield Row("pddl-nn-dagger", "pddl-nn", " with DAgger", OURS).in_world("fixed-trays", ", trays without a free spot")
-    for row in (paper, ours, expert):
-        yield row.in_world("belts", ", trays that are belts")
     for row in (ours, expert):
         yield row.in_world("missing-draws", ", draws of missing colours")
 

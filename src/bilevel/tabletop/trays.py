@@ -1,7 +1,6 @@
 """Trays: strips painted on the table, with a row of spots along x.
 
-What is seen of a tray is where its next free spot is, which the world works out, or always its first spot. Then a block
-stays where it is put, or the tray is a belt that moves it on to where there is room.
+What is seen of a tray is where its next free spot is, which the world works out, or always its first spot.
 """
 
 from __future__ import annotations
@@ -19,13 +18,13 @@ from bilevel.tabletop.layout import Floats
 from bilevel.tabletop.measurements import PRESSED, Indices, colour_index, holds, remembered, stands, stands_on_own_tray
 from bilevel.tabletop.observation import POSITION, RGB, SPAN, TRAVEL, Bools, Observation, numbered
 from bilevel.tabletop.skills import Skill, skilled
-from bilevel.tabletop.tabletop import ARM_CLEARANCE, State, Tabletop
+from bilevel.tabletop.tabletop import State, Tabletop
 from bilevel.tasks.scene import Array, Scene
 
 SPOT_TAKEN = 0.035  # metres, in x and in y: a spot is taken by a block as near as this
 HALF_WIDTH = 0.03
 NO_COLOUR = -1
-FREE_SPOT, FIXED, BELT = TRAY_POSITIONS = ("free-spot", "fixed", "belt")
+FREE_SPOT, FIXED = TRAY_POSITIONS = ("free-spot", "fixed")
 
 
 @dataclass
@@ -92,24 +91,6 @@ class TrayWorld(Tabletop):
         """Where the blocks are, and which of them is held."""
         blocks = observation["objects"][self._blocks, POSITION]
         return blocks, holds(observation["agent"], blocks)
-
-    def move_on(self, observation: Observation) -> bool:
-        """If trays are belts, move what stands on a first spot on to the next free one, once the hand has left it."""
-        if self.tray_position != BELT or self.spots < 2:
-            return False
-        blocks, held = self.blocks_and_held(observation)
-        standing, first = stands(blocks, held), self.state.trays
-        left = np.linalg.norm(blocks - observation["agent"][:3], axis=1) > ARM_CLEARANCE
-        at_first = (np.abs(blocks[:, None, :2] - first) < SPOT_TAKEN).all(axis=2) & (standing & left)[:, None]
-        moved = False
-        for block, tray in np.argwhere(at_first).tolist():
-            others = blocks[standing & (np.arange(len(blocks)) != block), :2]
-            along = np.arange(1, self.spots, dtype=float) * self.pitch
-            (spot,) = free_spots(first[[tray]], along, others)
-            if not (np.abs(others - spot[:2]) < SPOT_TAKEN).all(axis=1).any():
-                self.simulation.put(block, (spot[0], spot[1], furniture.BLOCK))
-                moved = True
-        return moved
 
     def is_pressed(self, observation: Observation) -> bool:
         """Whether the button is down."""

@@ -117,7 +117,6 @@ class Colour(TrayWorld):
     def react(self, observation: Observation) -> bool:
         changed = self.is_pressed(observation) and self._press(observation)
         changed |= self.move(self.strayed(observation), "return")
-        changed |= self.move_on(observation)
         return changed | (bool(self.teleport_rate) and self.teleport(self.achieved(observation)))
 
     def _press(self, observation: Observation) -> bool:

@@ -153,7 +153,7 @@ class Gacha(TrayWorld):
         rolled = self.is_pressed(observation) and self._roll(observation, home)
         replaced = self._replace(home)
         teleported = bool(self.teleport_rate) and not rolled and self._teleport(observation, home)
-        return self.move_on(observation) or rolled or replaced or teleported
+        return rolled or replaced or teleported
 
     def _snap_lid(self) -> None:
         """A detent at both ends of the lid's way, or it would bounce off and creep back."""
