@@ -18,10 +18,9 @@ from numpy.typing import NDArray
 
 from bilevel.symbolic.domain import Action, BadInput, Domain, Facts
 from bilevel.tasks.scene import Array, Scene
-from bilevel.tasks.spec import Angle, LabelOnly, Position, Role, Scalar, Spec
+from bilevel.tasks.spec import Angle, InputRole, LabelOnly, Position, Role, Spec, input_role
 
 Row = TypeVar("Row")
-ToldRole = Position | Angle | Scalar
 
 NOWHERE = -1  # instead of a row, for an argument that cannot be seen, such as a constant of the domain
 RELATIVE, ABSOLUTE, PLAIN, SINE, COSINE = "relative", "absolute", "plain", "sine", "cosine"  # forms of a feature
@@ -36,7 +35,7 @@ class Number(NamedTuple):
     """One of the numbers that tell a feature in its role. Types with the same feature in the same role share it."""
 
     feature: str
-    role: ToldRole
+    role: InputRole
     form: str
 
     @property
@@ -62,13 +61,6 @@ def columns_of(numbers: Sequence[Number], group: int, scales: Sequence[float]) -
 def turns(numbers: Sequence[Number]) -> list[int]:
     """Return which of the numbers are sines and cosines."""
     return [place for place, number in enumerate(numbers) if isinstance(number.role, Angle)]
-
-
-def input_role(role: Role, label_only: bool) -> ToldRole | None:
-    """The role in which a feature is told, if it is: `label_only` ones are only where there are no labels."""
-    if isinstance(role, LabelOnly):
-        return role.role if label_only else None
-    return role
 
 
 class FeatureEncoder:
@@ -163,7 +155,7 @@ def _numbers(roles: Mapping[str, Role], label_only: bool) -> list[Number]:
     """The numbers that are told of one thing, in the order of its features; the origin is nothing to be told."""
     found = []
     for feature, role in roles.items():
-        seen_as = input_role(role, label_only)
+        seen_as = None if isinstance(role, LabelOnly) and not label_only else input_role(role)
         if isinstance(seen_as, Angle):
             found += [Number(feature, seen_as, SINE), Number(feature, seen_as, COSINE)]
         elif isinstance(seen_as, Position):

@@ -11,7 +11,7 @@ from bilevel.rules.rule_policy import RulePolicy
 from bilevel.symbolic.domain import NO_FACTS, Action, BadInput, Domain, Facts
 from bilevel.tasks.controls import Control
 from bilevel.tasks.estimation import Estimator
-from bilevel.tasks.scene import Scene
+from bilevel.tasks.scene import Roster, Scene
 from bilevel.tasks.scene_env import SceneEnv
 from bilevel.tasks.task import Labels, call
 
@@ -107,7 +107,7 @@ class BilevelPolicy(LabellingPolicy):
         super().__init__(labels)
         self.high, self.low, self.estimator = high, low, estimator
         self.scene: Scene  # seen last, or what is estimated from that
-        self._begun = self._reconsidering = False
+        self._begun = False
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.high!r}, {self.low!r})"
@@ -131,7 +131,8 @@ class BilevelPolicy(LabellingPolicy):
         if self.estimator:
             self.estimator.reset()
             scene = self.estimator.update(scene)
-        self._begun, self.scene, self._roster = True, scene, scene.roster
+        self._begun, self.scene = True, scene
+        self._roster: Roster | None = scene.roster  # that the choice was made for
         super().reset(scene)
         self.high.reset(self.state, self.goal, scene.objects)
         self.action = self.high.choose(self.state, self.goal)
@@ -150,10 +151,8 @@ class BilevelPolicy(LabellingPolicy):
         self.scene = scene
         state, goal = self.labels.state(scene), self.labels.goal(scene)
         others = scene.roster is not self._roster and scene.roster != self._roster
-        unchanged = _same(state, self.state) and _same(goal, self.goal) and not others
-        if unchanged and not self._reconsidering:  # then the action stays the same, too
+        if _same(state, self.state) and _same(goal, self.goal) and not others:  # then the action stays the same, too
             return False
-        self._reconsidering = False
         self._roster = scene.roster
         self.high.declare(scene.objects)
         self.action = self.high.choose(state, goal)
@@ -162,7 +161,7 @@ class BilevelPolicy(LabellingPolicy):
 
     def reconsider(self) -> None:
         """Choose anew at the next step, whatever is seen: what decides is no longer what it was."""
-        self._reconsidering = True
+        self._roster = None
 
     def control(self, action: Action) -> Control:
         """How to do an action in what was seen last."""

@@ -222,12 +222,8 @@ class Perturb:
         return self._perturbed(control)
 
     def burst(self, steps: int) -> None:
-        """Begin a burst of so many steps now."""
+        """Begin a burst of so many steps now, and draw what it does."""
         self.left = steps
-        self._begin()
-
-    def _begin(self) -> None:
-        """Draw what a burst does."""
         rng, amplitude = self._rng, self._settings.amplitude
         if isinstance(self._controls, BoxControls):
             self._push = (rng.uniform(-1, 1, len(self._pushed)) * amplitude).astype(np.float32)

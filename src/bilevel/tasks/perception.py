@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from bilevel.seeds import PERCEPTION
 from bilevel.symbolic.domain import BadInput
 from bilevel.tasks.scene import Array, Roster, Scene
-from bilevel.tasks.spec import LabelOnly, Position, Spec
+from bilevel.tasks.spec import Position, Spec, input_role
 
 REMEMBERED = 1000  # rosters of which something is known
 
@@ -68,9 +68,9 @@ class Coordinates:
         along: dict[str, str] = {}
         for features in spec.object_roles.values():
             for name, role in features.items():
-                seen_as = role.role if isinstance(role, LabelOnly) else role
-                if isinstance(seen_as, Position):
-                    along[name] = seen_as.along or name
+                told = input_role(role)
+                if isinstance(told, Position):
+                    along[name] = told.along or name
         self.names = tuple(along)
         self.columns = np.array([spec.column[name] for name in along], np.intp)  # (coordinates,)
         self.agent_names = tuple(name for name in spec.agent if name in along.values())

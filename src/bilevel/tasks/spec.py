@@ -76,7 +76,8 @@ class Transpose(msgspec.Struct, frozen=True, tag="transpose", omit_defaults=True
 
 Symmetry = Mirror | Transpose
 
-Role = Position | Angle | Scalar | LabelOnly
+InputRole = Position | Angle | Scalar  # of a number that a network is told
+Role = InputRole | LabelOnly
 ROLES = (Position, Angle, Scalar, LabelOnly)
 
 Features = Mapping[str, Role | type[Role]]  # as users give them
@@ -115,17 +116,17 @@ class Spec:
         agent = self.agent_roles
         for kind, features in self.object_roles.items():
             for name, role in features.items():
-                seen_as = role.role if isinstance(role, LabelOnly) else role
-                origin = (seen_as.along or name) if isinstance(seen_as, Position) else None
-                if origin is not None and origin not in agent:
+                told = input_role(role)
+                origin = (told.along or name) if isinstance(told, Position) else name
+                if isinstance(told, Position) and origin not in agent:
                     raise BadInput(
                         f"the type '{kind}' has the Position '{name}', but the agent has no '{origin}' for it to be "
                         f"relative to: give the agent one, or declare '{name}' as a Scalar"
                     )
-        told = {*agent, *(name for features in self.object_roles.values() for name in features)}
+        known = {*agent, *self.columns}
         for symmetry in self.symmetries:
             for name in (*symmetry.features, *(symmetry.angles if isinstance(symmetry, Transpose) else ())):
-                if name not in told:
+                if name not in known:
                     raise BadInput(f"a symmetry names the feature '{name}', but neither agent nor objects have it")
         for name in self.frame or ():
             if name not in agent:
@@ -182,10 +183,14 @@ def read_spec(value: object) -> Spec:
     return Spec(saved.agent, saved.objects, saved.frame, saved.untold, saved.symmetries)
 
 
+def input_role(role: Role) -> InputRole | None:
+    """Return the role in which a number is told, if it is told at all, and not for labels alone."""
+    return role.role if isinstance(role, LabelOnly) else role
+
+
 def _position(role: Role | None) -> type[Role] | None:
     """How a feature is a coordinate, if it is one: for all, or for labels alone."""
-    is_one = isinstance(role, Position) or (isinstance(role, LabelOnly) and isinstance(role.role, Position))
-    return type(role) if role is not None and is_one else None
+    return type(role) if role is not None and isinstance(input_role(role), Position) else None
 
 
 def _roles(whose: str, features: Features) -> dict[str, Role]:
