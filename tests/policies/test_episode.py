@@ -21,7 +21,6 @@ from bilevel.policies.episode import (
     UNSTABLE,
     Episode,
     Incident,
-    count_incidents,
     read_problems,
     reason_of_failure,
 )
@@ -73,18 +72,6 @@ def test_an_entry_is_kept_where_something_is_new() -> None:
     assert [entry.before for entry in episode.entries] == [None, *episode.entries[:-1]]
 
 
-def test_each_incident_is_in_the_entry_of_its_step() -> None:
-    episode, incidents = Episode(0), [MET]
-    for step in range(4):
-        episode.steps = step
-        if step == 2:
-            incidents.append(replace(MET, kind="stop"))
-        episode.note(HERE, NO_FACTS, PICK, (), incidents)
-    assert [(entry.step, len(entry.incidents)) for entry in episode.entries] == [(0, 1), (2, 1)]
-    assert episode.incidents == incidents
-    assert count_incidents([*incidents, MET]) == {"plan": 2, "stop": 1}
-
-
 # Why it failed
 
 LIMIT = 4000
@@ -121,15 +108,6 @@ def every(steps: int, *kinds: str, begin: int = 0, end: int = LIMIT) -> list[Att
 def test_an_episode_that_came_to_the_step_limit(changes: list[AttributedChange], reason: str) -> None:
     assert reason_of_failure(STEP_LIMIT, LIMIT, changes) == reason
     assert reason in REASONS
-
-
-def test_flickers_at_which_things_moved_are_not_the_labels_fault() -> None:
-    changes = every(50, OWN, FLICKER, FLICKER)
-    flickers = [change.timestep for change in changes if change.kind == FLICKER and change.timestep > LIMIT - 1000]
-    half = len(flickers) // 2
-    assert reason_of_failure(STEP_LIMIT, LIMIT, changes, flickers[: half + 1]) == "control"
-    assert reason_of_failure(STEP_LIMIT, LIMIT, changes, flickers[:half]) == "label"
-    assert reason_of_failure(STEP_LIMIT, LIMIT, every(50, OWN, FLICKER), flickers) == "time"
 
 
 @pytest.mark.parametrize(

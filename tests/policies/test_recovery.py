@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import msgspec
 import numpy as np
 import pytest
 
@@ -234,23 +233,20 @@ def test_nonsense_is_refused(text: str) -> None:
         parse_recovery(text)
 
 
-# A policy that only waits
+# A policy without rules only waits
 
 
-@pytest.mark.parametrize(("blind", "patience"), [(0, 20), (5, 20), (50, 7)])
-def test_it_waits_where_another_does_not_know_what_to_do_but_not_for_ever(blind: int, patience: int) -> None:
+@pytest.mark.parametrize(("blind", "found"), [(5, (SUCCESS, None)), (50, (NO_ACTION, "unseen"))])
+def test_it_waits_where_another_does_not_see_what_to_do_but_not_for_ever(
+    blind: int, found: tuple[str, str | None]
+) -> None:
     def hidden(call: int, scene: Scene, action: Action) -> None:
         if call < blind:
             raise Unseen("dark")
 
-    env, controls = SceneEnv(TINY, 1), list[Control]()
+    env = SceneEnv(TINY, 1)
     expert = expert_policy(env)
     assert isinstance(expert, BilevelPolicy)
-    usual = rollout(env, expert, 1)
-    recovery = msgspec.structs.replace(ONLY_WAIT, wait=patience)
-    waiting = RecoveringPolicy(env.labels, expert.high, Low(hidden), recovery, Body(CONTROLS, TINY.switches))
-    found = rollout(env, waiting, 1, callback=lambda step: controls.append(step.control))
-    held = [CONTROLS.decode(np.zeros(3, np.float32))] * min(blind, patience)
-    assert np.array_equal(controls[: min(blind, patience)], held)
-    expected = (NO_ACTION, patience) if blind > patience else (SUCCESS, usual.steps + blind)
-    assert (found.outcome, found.steps) == expected
+    body = Body(CONTROLS, TINY.switches)
+    episode = rollout(env, RecoveringPolicy(env.labels, expert.high, Low(hidden), ONLY_WAIT, body), 1)
+    assert (episode.outcome, episode.reason) == found
