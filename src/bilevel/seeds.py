@@ -11,6 +11,10 @@ _DAGGER, _EVALUATION = 1, 2
 # seed alone: the noise of controls, the random actions with which DAgger begins, and imperfect perception.
 CONTROL_NOISE, RANDOM_ACTIONS, PERCEPTION = 1, 2, 3
 
+# Streams of learning: default_rng([seed, epoch, pass, IMAGES]) draws images of samples, default_rng(FOLDS) the episodes
+# that relevance is tried on.
+IMAGES, FOLDS = 3, 4
+
 
 def training_seed(base: int, episode: int, attempt: int = 0) -> int:
     """The seed of a demonstration; a failed one is tried again with another."""

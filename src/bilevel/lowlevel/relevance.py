@@ -15,16 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bilevel.lowlevel.encoding import Encoding, Samples
+from bilevel.seeds import FOLDS
 from bilevel.tasks.scene import Array
 
 MOST_SAMPLES = 400  # of a schema: what is fitted takes the cube of it
 MOST_ARGUMENTS = 6  # of a schema: what is tried doubles with each
-FOLDS = 5
+PARTS = 5  # in which the episodes are divided, each of them predicted from the others
 LENGTHS = (0.4, 0.8, 1.6)  # scales of the kernel, in standard deviations, by the root of the dimensions
 NOISE = 1e-2  # variance of the controls that nothing explains
 ENOUGH = 0.75  # some arguments suffice where the least error of any is at least so much of the error with them
 NEARLY = 0.5  # and nearly do where it is at least so much: what is told apart must be so beyond noise
-_APART = 4  # keeps these random numbers apart from others of the same seed
 
 
 def irrelevant_arguments(samples: Samples, encoding: Encoding) -> dict[str, frozenset[int]]:
@@ -83,9 +83,9 @@ def _errors(
     That is the mean squared error for episodes that the prediction was not made from.
     """
     episodes, places = np.unique(samples.episodes[chosen], return_inverse=True)
-    order = np.random.default_rng(_APART).permutation(len(episodes))
+    order = np.random.default_rng(FOLDS).permutation(len(episodes))
     some = np.unique(np.linspace(0, len(chosen) - 1, MOST_SAMPLES).astype(np.int64))
-    chosen, folds = chosen[some], (order[places] % min(FOLDS, len(episodes)))[some]
+    chosen, folds = chosen[some], (order[places] % min(PARTS, len(episodes)))[some]
     agent = _standardised(samples.globals[chosen][:, : encoding.features.agent_size])
     seen, targets = _standardised(samples.objects[chosen][..., : -encoding.arity]), samples.targets[chosen]
     targets = targets - targets.mean(axis=0)

@@ -20,13 +20,13 @@ from torch import Tensor
 from bilevel.lowlevel.encoding import CONTROL, COSINE, SCHEMA, ImitationSamples, TableColumn
 from bilevel.lowlevel.network import ImitationNetwork, Table, weights_of
 from bilevel.lowlevel.numpy_network import Weights
+from bilevel.seeds import IMAGES
 from bilevel.symbolic.domain import BadInput
 from bilevel.tasks.spec import Mirror, Symmetry
 
 Samples = TypeVar("Samples", bound=ImitationSamples)
 
 AUTO, CPU, CUDA = DEVICES = "auto", "cpu", "cuda"
-_APART = 3  # keeps the random numbers of images apart from those that order the samples
 
 
 class TrainingConfig(msgspec.Struct, frozen=True):
@@ -228,6 +228,6 @@ class Augmentation:
 
     def write(self, epoch: int, number: int) -> None:
         """Write the table for a pass of an epoch."""
-        random = np.random.default_rng([self._seed, epoch, number, _APART]).integers(self._count)
+        random = np.random.default_rng([self._seed, epoch, number, IMAGES]).integers(self._count)
         drawn = torch.from_numpy(self._first + random).to(self._table.device)
         self._table[:] = self._original.gather(1, self._sources[drawn]) * self._factors[drawn]

@@ -34,6 +34,9 @@ class Policy:
         """Return the next control, or `None` where the policy does not know what to do."""
         raise NotImplementedError
 
+    def reconsider(self) -> None:
+        """Choose anew at the next step, whatever is seen: what decides is no longer what it was."""
+
     def believed(self, scene: Scene) -> Scene:
         """Return what it takes to be there, given what was seen last."""
         return scene
@@ -160,7 +163,6 @@ class BilevelPolicy(LabellingPolicy):
         return True
 
     def reconsider(self) -> None:
-        """Choose anew at the next step, whatever is seen: what decides is no longer what it was."""
         self._roster = None
 
     def control(self, action: Action) -> Control:

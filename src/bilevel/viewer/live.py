@@ -27,7 +27,7 @@ from bilevel.policies.episode import Entry, Episode
 from bilevel.policies.film import take_picture
 from bilevel.policies.folder import RULES
 from bilevel.policies.narration import EpisodePrinter, why_failed
-from bilevel.policies.policy import BilevelPolicy, Policy
+from bilevel.policies.policy import Policy
 from bilevel.policies.rollout import Perturb, Perturbation, Transition, rollout
 from bilevel.rules.explanation import sentence
 from bilevel.rules.rule import Rule
@@ -383,7 +383,7 @@ class LiveView:
 
     def _follow(self, text: str, is_edited: bool) -> None:
         """Have the policy follow the rules of a text from the next decision on."""
-        if self._rules is not None and isinstance(self._policy, BilevelPolicy):
+        if self._rules is not None:
             self._rules.follow(self._parsed(text))
             self._policy.reconsider()
             self._episode.remark("you change the rules")
