@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bilevel.cli.options import argument, command, named_after, option, picture_option, required, shared, task_of
-from bilevel.cli.output import answer, count, progress_line
+from bilevel.cli.output import answer, count, progress_line, wants_json
 from bilevel.symbolic.domain import BadInput
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ placed_task_option = option("--task", "TASK", "Where the task is, if it is not r
 @option("--episodes", "N>0", "How many episodes to keep.", 200)
 @shared("seed", "workers")
 @option("--noise", "X", "Perturb the expert's controls by bursts of this amplitude, such as 0.7; both are kept.")
-@shared("perception", "env-args", "json")
-def collect(task: str, output: Path, env_args: dict[str, Any], as_json: bool, **options: Any) -> None:
+@shared("perception", "env-args")
+def collect(task: str, output: Path, env_args: dict[str, Any], **options: Any) -> None:
     """Let a task's expert demonstrate it, and keep the episodes that succeed: a data set.
 
     Stopped or killed, it goes on where it was when the same command is given again; with more --episodes it adds to
@@ -51,7 +51,6 @@ def collect(task: str, output: Path, env_args: dict[str, Any], as_json: bool, **
     reasons = ", ".join(f"{number} by {reason}" for reason, number in found.failures.most_common())
     answer(
         values,
-        as_json,
         *(f"{problem}; collected again" for problem in found.broken),
         f"{count(data, 'episode')}{there}, {data.steps} steps",
         f"{count(failed, 'failed attempt')} not kept: {reasons}" if failed else "",
@@ -65,8 +64,8 @@ def collect(task: str, output: Path, env_args: dict[str, Any], as_json: bool, **
 @placed_task_option
 @picture_option("--video", "Write a video of the episode (without a FILE: TASK.mp4 in this folder).")
 @option("--quality", ("fast", "smooth", "good"), "Of the video: good has shadows, fast has rough edges.", "smooth")
-@shared("size", "names", "json-lines")
-def replay(folder: Path, task: str | None, video: Path | None, as_json: bool, **options: Any) -> int:
+@shared("size", "names")
+def replay(folder: Path, task: str | None, video: Path | None, **options: Any) -> int:
     """Execute a data set's episodes again, from their seeds, and say whether they are the same bit for bit.
 
     Exits with 1, and says where the first difference is, if they are not.
@@ -80,34 +79,32 @@ def replay(folder: Path, task: str | None, video: Path | None, as_json: bool, **
     with progress_line() as callback:
         found = replay(data, found_task, video=video, callback=callback, **options)
     differing = {number: text for number, text in found.differences.items() if text}
-    if as_json:
+    if wants_json():
         for number, text in found.differences.items():
-            answer({"episode": number, "matches": text is None, "difference": text}, as_json)
+            answer({"episode": number, "matches": text is None, "difference": text})
         return 1 if differing else 0
     same = f"{count(found.differences, 'episode')}, {len(found.differences) - len(differing)} the same bit for bit"
     lines = [*(f"episode {number}: {text}" for number, text in differing.items()), same, *found.causes]
-    answer({}, as_json, *lines, f"written to {video}" if video else "")
+    answer({}, *lines, f"written to {video}" if video else "")
     return 1 if differing else 0
 
 
 @command("demonstrations show", "build/blocks --episode 3")
 @shared("folder")
 @option("--episode", "N", "Tell this one, counted from 0.", metavar="K")
-@shared("json")
-def show(folder: Path, episode: int | None, as_json: bool) -> None:
+def show(folder: Path, episode: int | None) -> None:
     """Say what a data set is, or tell one of its episodes: goals, actions and events, with their steps."""
     from bilevel.demonstrations.dataset import Demonstrations
 
     data = Demonstrations.read(folder)
     if episode is not None:
         story = _story(data.episode(episode))
-        answer({"episode": episode, "story": story}, as_json, *(f"{timestep:6}  {what}" for timestep, what in story))
+        answer({"episode": episode, "story": story}, *(f"{timestep:6}  {what}" for timestep, what in story))
         return
     assert data.manifest is not None
     made_with, command_line = data.manifest.versions, data.manifest.command_for(folder)
     answer(
         {"command": command_line, "episodes": len(data), "steps": data.steps, "versions": made_with},
-        as_json,
         command_line,
         f"{count(data, 'episode')}, {data.steps} steps",
         "objects of the first: " + ", ".join(f"{name} ({kind})" for name, kind in data[0].objects.items()),
@@ -130,10 +127,7 @@ def _story(demonstration: Demonstration) -> list[tuple[int, str]]:
 @option("--lerobot", "DIR", "New folder for LeRobot.")
 @option("--rate", "HZ", "Timesteps in a second, for LeRobot (by default what the data set says, or else 10).")
 @option("--task", "TASK", "Where the task is, if it is not registered, so that Minari can make its environment again.")
-@shared("json")
-def export(
-    folder: Path, minari: str | None, lerobot: Path | None, rate: float | None, task: str | None, as_json: bool
-) -> None:
+def export(folder: Path, minari: str | None, lerobot: Path | None, rate: float | None, task: str | None) -> None:
     """Write a data set in another format: as one of Minari's, or of LeRobot's (v3.0).
 
     Minari keeps its data sets in MINARI_DATASETS_PATH or ~/.minari/datasets; for LeRobot it is a folder of your choice.
@@ -155,7 +149,7 @@ def export(
             target = export_to_lerobot(data, lerobot or Path(), rate, callback)
             reader = f"LeRobotDataset({'bilevel/' + data.task!r}, root={str(target)!r})"
     values = {"minari": minari, "output": str(target), "episodes": len(data)}
-    answer(values, as_json, f"{count(data, 'episode')} written to {target}", f"read them with: {reader}")
+    answer(values, f"{count(data, 'episode')} written to {target}", f"read them with: {reader}")
 
 
 # Importing
@@ -175,8 +169,8 @@ def export(
 @option("--clip", bool, "Move controls that are out of the action space's bounds to these, instead of refusing them.")
 @option("--mask", "NAME", "Only those episodes of a robomimic file that this mask names.")
 @option("--objects", "N>0", "How many objects the environment has in which a policy will practise (by default 3).")
-@shared("env-args", "json")
-def import_(source: str, output: Path, task: str | None, as_json: bool, **options: Any) -> None:
+@shared("env-args")
+def import_(source: str, output: Path, task: str | None, **options: Any) -> None:
     """Make a data set of episodes that somebody else recorded: arrays, Minari's, LeRobot's, robomimic's.
 
     Afterwards the folder is there and whole, or nothing is.
@@ -196,7 +190,6 @@ def import_(source: str, output: Path, task: str | None, as_json: bool, **option
     rate = f" at {report.rate:g} Hz" if report.rate else ""
     answer(
         {**values, "demonstrators": demonstrators},
-        as_json,
         f"{count(report.read, 'episode')} read, {count(data, 'demonstration')} kept, {data.steps} steps{rate}",
         *(f"dropped: {number} {reason}" for reason, number in report.dropped.most_common()),
         f"controls: {', '.join(f'{what} ({number})' for what, number in report.controls.most_common())}",
@@ -210,8 +203,8 @@ def import_(source: str, output: Path, task: str | None, as_json: bool, **option
 
 
 @command("demonstrations check", "build/blocks")
-@shared("folder", "relabel", "json")
-def check_data(folder: Path, task: str | None, as_json: bool) -> int:
+@shared("folder", "relabel")
+def check_data(folder: Path, task: str | None) -> int:
     """Read every file of a data set and name those that are broken, with the reason; exits with 1 if there are any.
 
     Also says what is in it: who showed what, which changes of the labels no action explains, and which action comes
@@ -228,7 +221,7 @@ def check_data(folder: Path, task: str | None, as_json: bool) -> int:
     if found.contents.episodes:
         values |= _values(found)
         lines = [*problems, *_lines(found), verdict, f"rules: {found.for_rules}", f"network: {found.for_network}"]
-    answer(values, as_json, *lines)
+    answer(values, *lines)
     return 1 if problems else 0
 
 

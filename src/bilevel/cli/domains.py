@@ -23,8 +23,8 @@ MOST_DROPPED = 5  # kinds that are told; all are in the file
 @command("domain check", "domain.pddl build/blocks")
 @shared("domain")
 @argument("data", "DIR", "Folder of the data set.")
-@shared("relabel", "json")
-def check(domain: Path, data: Path, task: str | None, as_json: bool) -> int:
+@shared("relabel")
+def check(domain: Path, data: Path, task: str | None) -> int:
     """Compare a domain with demonstrations, change by change; exits with 1 if they contradict it.
 
     Says how many changes of the labels one action explains, several, an event, or nothing, with the first of each. Of
@@ -45,7 +45,7 @@ def check(domain: Path, data: Path, task: str | None, as_json: bool) -> int:
     with progress_line() as callback:
         report = check_domain(read, enumerate(tracked(episodes, len(demonstrations), "checking", callback)))
     values = {"fits": report.fits, "changes": report.changes, **msgspec.to_builtins(report)}
-    answer(values, as_json, *_report_lines(report))
+    answer(values, *_report_lines(report))
     return 0 if report.fits else 1
 
 
@@ -117,7 +117,7 @@ def _share(part: int, whole: int) -> str:
 # Showing
 
 
-@command("domain show", "domain.pddl")
+@command("domain show", "domain.pddl", json=False)
 @shared("domain")
 @option("--format", ("english", "pddl"), "How to print it.", "english", name="form")
 def show(domain: Path, form: str) -> None:
@@ -139,8 +139,7 @@ def show(domain: Path, form: str) -> None:
 @option("--task", "TASK", "Label every timestep anew with this task (by default the registered one of the data set).")
 @option("--settling", "N", "What changes within so many timesteps is one change.", 5)
 @option("--held-out", "SHARE", "The share of the episodes to check the domain on, not to learn from.", 0.2)
-@shared("json")
-def learn(folder: Path, output: Path, task: str | None, settling: int, held_out: float, as_json: bool) -> None:
+def learn(folder: Path, output: Path, task: str | None, settling: int, held_out: float) -> None:
     """Learn the actions of a domain from demonstrations, and write them as PDDL; needs labels, and no actions.
 
     Also finds what nature does by itself. A file that is there already is left alone.
@@ -173,7 +172,7 @@ def learn(folder: Path, output: Path, task: str | None, settling: int, held_out:
         "report": msgspec.to_builtins(learned.report),
         "seconds": round(seconds, 2),
     }
-    answer(values, as_json, *_learned_lines(learned), f"written to {output} in {seconds:.1f} s")
+    answer(values, *_learned_lines(learned), f"written to {output} in {seconds:.1f} s")
 
 
 def _learned_lines(learned: LearnedDomain) -> Iterator[str]:

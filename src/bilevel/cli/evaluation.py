@@ -43,8 +43,8 @@ MAX_SHOWN = 20  # episodes that changed, in words
 @option("--seed", "SEED", "Decides everything that is random; episodes are others than those of `bilevel collect`.", 0)
 @shared("workers", "noise", "recovery")
 @option("--keep-incidents", bool, "Keep the states with no applicable rule, for `bilevel learn --from-episodes`.")
-@shared("perception", "estimation", "env-args", "log", "json")
-def evaluate(task: str | None, policy: str | None, env_args: dict[str, Any], as_json: bool, **options: Any) -> None:
+@shared("perception", "estimation", "env-args", "log")
+def evaluate(task: str | None, policy: str | None, env_args: dict[str, Any], **options: Any) -> None:
     """Run a policy in many episodes that it has not seen, and say how often it succeeds, and why it fails.
 
     Stopped or killed, it goes on where it was when the same command is given again. The results are the same for any
@@ -67,7 +67,6 @@ def evaluate(task: str | None, policy: str | None, env_args: dict[str, Any], as_
     usual = " with the pretrained policy" if first.policy and policy is None else ""
     answer(
         {**values, "already_there": kept, "by_objects": summarise_by_objects(records), "total": summarise(records)},
-        as_json,
         f"{first.task}, {first.method}{usual}: {count(records, 'episode')}{there}",
         *summary_lines(records),
         f"written to {output}",
@@ -75,8 +74,7 @@ def evaluate(task: str | None, policy: str | None, env_args: dict[str, Any], as_
 
 
 @command("methods", "")
-@shared("json")
-def methods(as_json: bool) -> None:
+def methods() -> None:
     """List the methods that can be compared: what each of them is, how it is learned, and what it lacks here."""
     from bilevel.methods.methods import METHODS
 
@@ -88,7 +86,7 @@ def methods(as_json: bool) -> None:
         lines.append((name, f"{method.about}{learned}{f'; not here: {lacking}' if lacking else ''}"))
     formatter = click.HelpFormatter(max_width=110)
     formatter.write_dl(lines)
-    answer({"methods": rows}, as_json, formatter.getvalue().rstrip())
+    answer({"methods": rows}, formatter.getvalue().rstrip())
 
 
 # Comparing
@@ -97,8 +95,7 @@ def methods(as_json: bool) -> None:
 @command("compare", "build/before.jsonl build/after.jsonl")
 @argument("first", "FILE", "Results of `bilevel evaluate`: A.", metavar="A.jsonl")
 @argument("second", "FILE", "Other results, of the same task: B.", metavar="B.jsonl")
-@shared("json")
-def compare(first: Path, second: Path, as_json: bool) -> None:
+def compare(first: Path, second: Path) -> None:
     """Compare two results of `bilevel evaluate`, episode by episode: which is better, and which episodes changed.
 
     Episodes are paired by task, number of objects, seed and number; those that only one has are left out and counted.
@@ -116,7 +113,6 @@ def compare(first: Path, second: Path, as_json: bool) -> None:
     left_out = {"A": found.only_first, "B": found.only_second}
     answer(
         {**values, "total": total, "by_objects": by_objects},
-        as_json,
         f"A: {first}",
         f"B: {second}",
         f"{found.pairs[0][0].task}: {count(found.pairs, 'episode')} in both"

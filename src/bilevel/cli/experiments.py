@@ -7,7 +7,7 @@ from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bilevel.cli.options import argument, command, option, required, shared, words
+from bilevel.cli.options import argument, command, option, required, words
 from bilevel.cli.output import answer, count, progress_line, say
 from bilevel.symbolic.domain import BadInput
 
@@ -45,8 +45,7 @@ def experiment_options(function: Callable[..., Any]) -> Callable[..., Any]:
 )
 @words("--parts", "NAME...", "What to make: table, memory, scaling, films, report (by default all of them).")
 @experiment_options
-@shared("json")
-def reproduce(output: Path, as_json: bool, **options: Any) -> int:
+def reproduce(output: Path, **options: Any) -> int:
     """Run the whole experiment: collect, train, evaluate and report whatever is not there yet.
 
     It can be stopped or killed at any time: the same command goes on, here or on another machine that sees the folder.
@@ -57,7 +56,7 @@ def reproduce(output: Path, as_json: bool, **options: Any) -> int:
     options["parts"] = options["parts"] or experiment.PARTS
     with progress_line(resumes=True) as callback:
         outcome = experiment.reproduce(output, callback=callback, **options)
-    return _report(outcome, output, as_json)
+    return _report(outcome, output)
 
 
 @command(
@@ -69,8 +68,7 @@ def reproduce(output: Path, as_json: bool, **options: Any) -> int:
 @words("--axes", "NAME...", "What is made harder (by default everything, see `bilevel benchmark axes`).")
 @option("--no-report", bool, "Write no page, tables and figures.")
 @experiment_options
-@shared("json")
-def benchmark_hard(output: Path, no_report: bool, as_json: bool, **options: Any) -> int:
+def benchmark_hard(output: Path, no_report: bool, **options: Any) -> int:
     """Measure how far each method gets as one thing after the other is made harder: a curve for each.
 
     It works as `bilevel reproduce` does, and in the same folder uses the same policies: it can be stopped or killed at
@@ -80,10 +78,10 @@ def benchmark_hard(output: Path, no_report: bool, as_json: bool, **options: Any)
 
     with progress_line(resumes=True) as callback:
         outcome = experiment.benchmark_hard(output, report=not no_report, callback=callback, **options)
-    return _report(outcome, output, as_json)
+    return _report(outcome, output)
 
 
-def _report(outcome: Outcome, output: Path, as_json: bool) -> int:
+def _report(outcome: Outcome, output: Path) -> int:
     """Print what was done, and what failed; return the exit code."""
     values = {
         "output": str(output),
@@ -96,19 +94,16 @@ def _report(outcome: Outcome, output: Path, as_json: bool) -> int:
     there = f", {outcome.there} were there" if outcome.there else ""
     answer(
         values,
-        as_json,
         *(f"left out: {line}" for line in outcome.left_out),
         f"{count(outcome.done, 'file')} made{there}{f', {len(outcome.failed)} failed' if outcome.failed else ''}",
         f"report: {outcome.report}" if outcome.report else "",
     )
-    if not as_json:
-        say(*(f"failed: {name}: {error}" for name, error in outcome.failed.items()))
+    say(*(f"failed: {name}: {error}" for name, error in outcome.failed.items()))
     return 1 if outcome.failed else 0
 
 
 @command("benchmark axes", "")
-@shared("json")
-def benchmark_axes(as_json: bool) -> None:
+def benchmark_axes() -> None:
     """List the axes of the hard suite: what each makes harder, from which value to which, on which tasks."""
     from bilevel.experiments.axes import AXES
 
@@ -120,7 +115,7 @@ def benchmark_axes(as_json: bool) -> None:
     for axis in AXES.values():
         lines += [f"{axis.name}: {axis.about}", f"    {', '.join(map(axis.show, axis.values))} {axis.title}"]
         lines += [f"    on {', '.join(axis.tasks.values())}"]
-    answer({"axes": rows}, as_json, *lines)
+    answer({"axes": rows}, *lines)
 
 
 @command("report", "build/reproduction --output build/report.html")
@@ -128,8 +123,7 @@ def benchmark_axes(as_json: bool) -> None:
 @required("--output", "FILE", "Where to write the page.")
 @option("--files", "DIR", "Folder for tables and figures (by default beside the page: report-files for report.html).")
 @option("--page-only", bool, "Write no tables and figures.")
-@shared("json")
-def report(source: Path, output: Path, files: Path | None, page_only: bool, as_json: bool) -> None:
+def report(source: Path, output: Path, files: Path | None, page_only: bool) -> None:
     """Make one page of what `bilevel reproduce` has found: tables, charts, rules, films, and how it was made.
 
     The page is a single file that loads nothing. Beside it, in a folder of its name with -files, are the tables as CSV,
@@ -145,4 +139,4 @@ def report(source: Path, output: Path, files: Path | None, page_only: bool, as_j
     written = write_report(source, output, folder)
     values = {"output": str(output), "folder": str(folder) if folder else None, "files": written}
     beside = f"{count(written, 'file')} with tables and figures in {folder}" if folder else ""
-    answer(values, as_json, f"written to {output}", beside)
+    answer(values, f"written to {output}", beside)

@@ -52,8 +52,8 @@ CONFIG = ("complete", "relevance", "recorded_actions", "algorithm")  # and of le
 @option("--recorded-actions", "on|off", "Count the recorded action of unexplained steps (by default on with `best`).")
 @words("--from-episodes", "FILE...", "Results of evaluate --keep-incidents: learn from these states, too.", kind="FILE")
 @option("--learn-domain", bool, "Learn the actions of the domain, too, whatever domain the demonstrations have.")
-@shared("workers", "log", "json")
-def learn(folder: Path, output: Path, task: str | None, as_json: bool, **options: Any) -> None:
+@shared("workers", "log")
+def learn(folder: Path, output: Path, task: str | None, **options: Any) -> None:
     """Learn a policy from demonstrations: rules that decide and a network that acts, or what a rival needs.
 
     Stopped or killed, it goes on where it was when the same command is given again, and comes to the same result.
@@ -70,15 +70,13 @@ def learn(folder: Path, output: Path, task: str | None, as_json: bool, **options
         demonstrations = Demonstrations.read(folder)
         learned = learn(demonstrations, output, task=found_task, config=config, callback=callback, **options)
     seconds, method, found = time.perf_counter() - began, options["method"], learned.card.summary
-    if remarks := () if as_json else found.get("remarks", ()):
-        say(*remarks)
+    say(*found.get("remarks", ()))
     values = {"output": str(output), "task": learned.card.task, "method": method, "digest": learned.digest, **found}
     what = f"{count(learned.rules, 'rule')}, a network" if learned.rules else "a network"
     sources = f"{found['demonstrations']['episodes']} demonstrations, {found['samples']} samples"
     others = method != learned.card.method
     answer(
         {**values, "rules": [str(rule) for rule in learned.rules], "seconds": round(seconds, 1)},
-        as_json,
         learned.texts().get("rules.txt", ""),
         _domain_line(found.get("domain")),
         _irrelevant_line(found.get("irrelevant", {})),
@@ -124,18 +122,17 @@ def _irrelevant_line(found: Mapping[str, Sequence[str]]) -> str:
 
 @command("policies", "", "gacha")
 @argument("policy", "TEXT", "A pretrained policy, or any policy's folder (by default a list).", required=False)
-@shared("json")
-def policies(policy: str | None, as_json: bool) -> None:
+def policies(policy: str | None) -> None:
     """List the pretrained policies with how often they succeed, or show one policy: its data, settings and rules."""
     from bilevel.policies.folder import find_folder, pretrained_policies, read_policy
 
     if policy is not None:
         folder = find_folder(policy)
         read = read_policy(folder)
-        answer(_row(policy, folder, read), as_json, *_card_lines(folder, read))
+        answer(_row(policy, folder, read), *_card_lines(folder, read))
         return
     rows = [_row(name, folder, read_policy(folder)) for name, folder in pretrained_policies().items()]
-    answer({"policies": rows}, as_json, *(_table(rows) if rows else ["no task here has a pretrained policy"]))
+    answer({"policies": rows}, *(_table(rows) if rows else ["no task here has a pretrained policy"]))
 
 
 def _row(name: str, folder: Path, policy: LearnedPolicy) -> dict[str, Any]:

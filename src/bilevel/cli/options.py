@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bilevel.cli.output import keep_json
 from bilevel.symbolic.domain import BadInput
 
 if TYPE_CHECKING:
@@ -45,18 +46,24 @@ class Command(click.Command):
 COMMANDS: dict[str, Command] = {}  # by their names, such as "rules learn", in the order of the help
 
 
-def command(name: str, *examples: str) -> Callable[[Callable[..., Any]], Command]:
+def command(name: str, *examples: str, json: bool = True) -> Callable[[Callable[..., Any]], Command]:
     """Return the decorator that makes a command of a function and keeps it in `COMMANDS`.
 
-    Its help is the docstring, and what may stand behind its name as examples.
+    Its help is the docstring, and what may stand behind its name as examples. With `json`, it takes the option --json,
+    which `answer` and `say` follow.
     """
 
     def add(function: Callable[..., Any]) -> Command:
         lines = [f"  bilevel {name} {example}".rstrip() for example in examples]
         shown = "\n".join(["\b", "Examples:" if len(lines) > 1 else "Example:", *lines])
         text = f"{cleandoc(function.__doc__ or '')}\n\n{shown}"
-        COMMANDS[name] = click.command(name.rpartition(" ")[2], cls=Command, help=text)(function)
-        return COMMANDS[name]
+        COMMANDS[name] = made = click.command(name.rpartition(" ")[2], cls=Command, help=text)(function)
+        if json:
+            told = "Print JSON instead of text: one object, or one for each thing."
+            made.params.append(
+                click.Option(["--json"], is_flag=True, expose_value=False, callback=keep_json, help=told)
+            )
+        return made
 
     return add
 
@@ -158,8 +165,6 @@ KINDS: dict[str, Any] = {  # of options and arguments; other names are those of 
 # Options and arguments of several commands
 
 SHARED = {
-    "json": option("--json", bool, "Print one JSON object instead of text.", name="as_json"),
-    "json-lines": option("--json", bool, "Print one JSON object for each instead of text.", name="as_json"),
     "seed": option("--seed", "SEED", "Decides everything that is random.", 0),
     "domain": argument("domain", "FILE", "PDDL domain file."),
     "problem": argument("problem", "FILE", "PDDL problem file."),

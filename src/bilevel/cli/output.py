@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
+import click
+
 if TYPE_CHECKING:
     from bilevel.progress import Callback, Progress
 
@@ -31,16 +33,29 @@ def _printable_line(line: str, most: int) -> str:
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in cut)
 
 
-def answer(values: Mapping[str, object], as_json: bool, *lines: str) -> None:
+def keep_json(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    """Note whether a command was given --json."""
+    ctx.meta[__name__] = value
+
+
+def wants_json() -> bool:
+    """Return whether the command that runs was given --json."""
+    return bool(click.get_current_context().meta.get(__name__))
+
+
+def answer(values: Mapping[str, object], *lines: str) -> None:
     """Print what a command has found: as one JSON object, or as those lines of text that are not empty."""
-    if as_json:
+    if wants_json():
         print(json.dumps(values))
     else:
-        print(*(printable(line) for line in lines if line), sep="\n")
+        for line in filter(None, lines):
+            print(printable(line))
 
 
 def say(*lines: str) -> None:
-    """Print lines that are no answer, on standard error."""
+    """Print lines that are no answer on standard error, but for programs, which want JSON."""
+    if wants_json():
+        return
     sys.stdout.flush()
     for line in lines:
         print(printable(line), file=sys.stderr, flush=True)

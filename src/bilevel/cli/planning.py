@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bilevel.cli.options import argument, command, option, read_large, required, shared
-from bilevel.cli.output import answer, count, say
+from bilevel.cli.output import answer, count, say, wants_json
 from bilevel.symbolic.domain import BadInput
 
 if TYPE_CHECKING:
@@ -29,10 +29,7 @@ FORMAT = 1  # of JSON files
 @option("--seed", "SEED", "Decides what nature does in a nondeterministic domain.", 0)
 @option("--max-steps", "N", "Stop after so many actions (by default 10,000 and 1,000 more for each goal).")
 @option("--memoryless", bool, "Choose afresh at every step, as a robot does, instead of staying with a goal.")
-@shared("json")
-def solve(
-    domain: Path, problem: Path, rules: Path, plan: Path | None, memoryless: bool, as_json: bool, **options: Any
-) -> int:
+def solve(domain: Path, problem: Path, rules: Path, plan: Path | None, memoryless: bool, **options: Any) -> int:
     """Solve a problem by rules, without search.
 
     Prints the plan, or writes it with --plan; exits with 1 and the reason when it stops short.
@@ -54,7 +51,7 @@ def solve(
         from bilevel.files import write_atomically
 
         write_atomically(plan, plan_chunks(solution.plan))
-    elif not as_json:
+    elif not wants_json():
         for block in plan_chunks(solution.plan):
             print(block.decode(), end="")
     values = {
@@ -66,10 +63,8 @@ def solve(
         "solving_seconds": round(solved - ready, 4),
         "plan": str(plan) if plan and solution.is_solved else None,
     }
-    if as_json:
-        answer(values, as_json)
-    else:
-        say(reason or f"solved in {steps} steps ({ready - started:.2f} s reading, {solved - ready:.2f} s solving)")
+    answer(values)
+    say(reason or f"solved in {steps} steps ({ready - started:.2f} s reading, {solved - ready:.2f} s solving)")
     return 0 if solution.is_solved else 1
 
 
@@ -95,14 +90,13 @@ def _unpacked(problem: Problem | PackedProblem) -> Problem:
 @command("validate", "domain.pddl problem.pddl found.plan")
 @shared("domain", "problem")
 @argument("plan", "FILE", "Plan file: one (action argument ...) a line.")
-@shared("json")
-def validate(domain: Path, problem: Path, plan: Path, as_json: bool) -> int:
+def validate(domain: Path, problem: Path, plan: Path) -> int:
     """Check that a plan can be carried out and reaches the goal; exits with 1 and says where if it does not."""
     from bilevel.symbolic.plans import read_plan, validate
 
     read_domain, read_problem = read_large(domain, problem)
     verdict = validate(read_domain, _unpacked(read_problem), read_plan(plan, read_domain))
-    answer({"valid": verdict.is_valid, "steps": verdict.steps, "text": str(verdict)}, as_json, str(verdict))
+    answer({"valid": verdict.is_valid, "steps": verdict.steps, "text": str(verdict)}, str(verdict))
     return 0 if verdict.is_valid else 1
 
 
@@ -110,8 +104,8 @@ def validate(domain: Path, problem: Path, plan: Path, as_json: bool) -> int:
 @argument("name", "TEXT", "The family of problems, such as blocks or gacha; a wrong name lists them.")
 @required("--output", "FILE", "Where to write the problem; its domain is written beside it.")
 @option("--objects", "N", "How large: the number of blocks, items or colours.", 10)
-@shared("seed", "json")
-def problem(name: str, output: Path, objects: int, seed: int, as_json: bool) -> None:
+@shared("seed")
+def problem(name: str, output: Path, objects: int, seed: int) -> None:
     """Write a random problem of one of the shipped domains, of any size."""
     import random
 
@@ -129,7 +123,7 @@ def problem(name: str, output: Path, objects: int, seed: int, as_json: bool) -> 
     write_atomically(beside, text)
     write_atomically(output, write_problem(made, domain))
     values = {"problem": str(output), "domain": str(beside), "objects": len(made.objects)}
-    answer(values, as_json, f"wrote {output} and {beside}")
+    answer(values, f"wrote {output} and {beside}")
 
 
 # Planning
@@ -148,11 +142,9 @@ def problem(name: str, output: Path, objects: int, seed: int, as_json: bool) -> 
 @option("--memory", "GB", "Give up when planning takes more gigabytes of memory.", 4.0)
 @option("--output", "FILE", "Where to write it instead of printing it: as JSON for a .json, else as text.")
 @option("--max-states", "N>0", "Check a policy state by state up to so many states, else decision by decision.", 20_000)
-@shared("json")
 def plan(
-    domain: Path, problem: Path, planner: str, timeout: float, memory: float, output: Path | None, max_states: int,
-    as_json: bool,
-) -> int:  # fmt: skip
+    domain: Path, problem: Path, planner: str, timeout: float, memory: float, output: Path | None, max_states: int
+) -> int:
     """Plan: a sequence of actions or, where the domain is nondeterministic, a policy for whatever nature does.
 
     A policy is strong-cyclic: if nature is fair, following it always ends in the goal. That is checked before it is
@@ -185,16 +177,12 @@ def plan(
             text = json.dumps({**head, **items_found}, ensure_ascii=False, indent=2) + "\n"
         write_atomically(output, text)
     message = _message(result, read_problem, timeout, memory)
-    if as_json:
-        written = str(output) if found and output else None
-        head = {"status": result.status.value, "message": message, "seconds": round(seconds, 4), "output": written}
-        answer({**head, "plan": None, "policy": None, "checked": None, "remarks": [], **found}, as_json)
-    elif found:
-        if output is None:
-            print(text, end="", flush=True)
-        say(f"found in {seconds:.2f} s: {size}", *found["remarks"])
-    else:
-        say(message)
+    head = {"status": result.status.value, "message": message, "seconds": round(seconds, 4)}
+    head |= {"output": str(output) if found and output else None, "plan": None, "policy": None, "checked": None}
+    answer({**head, "remarks": [], **found})
+    if not (output or wants_json()):
+        print(text, end="", flush=True)
+    say(*([f"found in {seconds:.2f} s: {size}", *found["remarks"]] if found else [message]))
     return 0 if found else 1
 
 

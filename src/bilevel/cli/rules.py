@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bilevel import __version__
 from bilevel.cli.options import argument, command, option, read, required, shared, words
-from bilevel.cli.output import answer, count, progress_line, tracked
+from bilevel.cli.output import answer, count, progress_line, tracked, wants_json
 from bilevel.symbolic.domain import BadInput
 
 if TYPE_CHECKING:
@@ -25,20 +25,19 @@ rules_argument = argument("file", "FILE", "Rule file.")
 @command("rules show", "ferry.rules --format english")
 @rules_argument
 @option("--format", ("text", "markdown", "english"), "How to print it.", "text", name="form")
-@shared("json-lines")
-def show(file: Path, form: str, as_json: bool) -> None:
+def show(file: Path, form: str) -> None:
     """Print a rule file as text, as a Markdown table or in plain English."""
     from bilevel.rules.explanation import FORMATS
     from bilevel.rules.rule_file import read_rules
 
     rules = read_rules(file)
-    if not as_json:
+    if not wants_json():
         print(FORMATS[form](rules), end="")
         return
     for rule in rules:
         conditions, action = list(rule.conditions()), str(rule.action)
         found = {"priority": rule.priority, "variables": rule.types, "conditions": conditions, "action": action}
-        answer(found, as_json)
+        answer(found)
 
 
 @command("rules verify", "blocks.rules blocks.pddl p1.pddl --grow block=4 place=4")
@@ -49,8 +48,7 @@ def show(file: Path, form: str, as_json: bool) -> None:
 @option("--starts", ("initial", "at-rest", "any"), "With --grow, the states that problems begin in.", "at-rest")
 @option("--complete-goals", bool, "With --grow, only goals that ask something for every object that can have a goal.")
 @option("--max-states", "N>0", "Give up on a problem with more states than this.", 100000)
-@shared("json-lines")
-def verify(file: Path, domain: Path, problems: tuple[Path, ...], max_states: int, as_json: bool, **family: Any) -> int:
+def verify(file: Path, domain: Path, problems: tuple[Path, ...], max_states: int, **family: Any) -> int:
     """Check that a policy always solves a problem, whatever nature does, or show a shortest counterexample.
 
     With --grow the problems are seeds of a family: every problem with up to so many objects of the given types, up to
@@ -75,7 +73,7 @@ def verify(file: Path, domain: Path, problems: tuple[Path, ...], max_states: int
             reasons = why_not(rules, read_domain, found.state, found.problem.goal, objects)
             text += "".join(f"\n  {reason}" for reason in reasons.splitlines())
         values = {"problem": name, "answer": verdict.answer.value, "explored": verdict.explored, "text": text}
-        answer(values, as_json, f"{name}: {text}")
+        answer(values, f"{name}: {text}")
     return 0 if all(verdict.answer is Answer.SOLVED for _, verdict in verdicts) else 1
 
 
@@ -89,9 +87,8 @@ def verify(file: Path, domain: Path, problems: tuple[Path, ...], max_states: int
 @option("--max-states", "N>0", "Leave out a problem with more states, or goals, than this.", 2000)
 @option("--budget", "N>0", "Stop when so many states with goals have been looked at.", 3000000)
 @option("--seed", "SEED", "Decides which larger problems are drawn.", 0)
-@shared("json")
 def complete(
-    file: Path, domain: Path, problems: tuple[Path, ...], objects: tuple[str, ...], output: Path | None, as_json: bool,
+    file: Path, domain: Path, problems: tuple[Path, ...], objects: tuple[str, ...], output: Path | None,
     **options: Any,
 ) -> int:  # fmt: skip
     """Find where no rule applies, plan from there, and put what is learned behind the rules, until nothing is missing.
@@ -123,7 +120,7 @@ def complete(
     values |= {"text": str(found), "output": str(output) if output else None, "seconds": round(seconds, 2)}
     written = f"; written to {output}" if output else ""
     made = f"{count(found.given, 'rule')} and {len(found.rules) - found.given} more in {seconds:.1f} s{written}"
-    answer(values, as_json, "" if output else text, made, str(found))
+    answer(values, "" if output else text, made, str(found))
     return 0 if found.is_proved else 1
 
 
@@ -162,10 +159,10 @@ class Source(NamedTuple):
 @option("--time-limit", "SECONDS", "Seconds that the planner may take for one goal; others are skipped.", 60.0)
 @option("--prune", ("auto", "always", "never"), "Drop rules that can be spared; auto: from 40 rules on.", "auto")
 @option("--algorithm", ("single-goal", "printed"), "Regress goal by goal, or as the paper prints it.", "single-goal")
-@shared("workers", "json")
+@shared("workers")
 def learn(
     domain: Path | None, problems: tuple[Path, ...], output: Path, demonstrations: Path | None, prune: str,
-    algorithm: str, seed: int, as_json: bool, **planning: Any,
+    algorithm: str, seed: int, **planning: Any,
 ) -> int:  # fmt: skip
     """Learn a rule policy from small problems, or from demonstrations, and write it to a file.
 
@@ -206,7 +203,6 @@ def learn(
     values |= {"dropped": pruning.dropped if pruning else 0, "output": str(output) if rules else None}
     answer(
         {**values, "seconds": round(seconds, 3)},
-        as_json,
         text if rules else "",
         f"{count(rules, 'rule')} from {count(source.traces, 'trace')} in {seconds:.2f} s; {written}",
         *source.notes,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bilevel.cli.options import argument, command, named_after, option, picture_option, shared, task_of
-from bilevel.cli.output import answer, count, say
+from bilevel.cli.output import answer, count, say, wants_json
 from bilevel.symbolic.domain import BadInput
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ RECORDED = ("method", "seed", "noise", "recovery", "planner", "planning_seconds"
 @shared("task")
 @option("--objects", "N>0", "How many objects; 3, or the most that the task takes.")
 @option("--seeds", "N>0", "How many episodes with random controls, and how many with the expert.", 3)
-@shared("env-args", "json")
-def check(task: str, objects: int | None, seeds: int, env_args: dict[str, Any], as_json: bool) -> int:
+@shared("env-args")
+def check(task: str, objects: int | None, seeds: int, env_args: dict[str, Any]) -> int:
     """Say what is wrong with a task, in words, before anything is learned.
 
     Makes the environment, resets and steps it with several seeds, with random controls and with the expert. Exits with
@@ -46,7 +46,7 @@ def check(task: str, objects: int | None, seeds: int, env_args: dict[str, Any], 
     verdict = count(errors, "error") if errors else "no errors: a policy can be learned"
     advice = f"; {count(findings[len(errors) :], 'piece')} of advice" if len(findings) > len(errors) else ""
     values = {"task": found_task.name, "learnable": not errors, "findings": found}
-    answer(values, as_json, *map(str, findings), f"{found_task.name}: {verdict}{advice}")
+    answer(values, *map(str, findings), f"{found_task.name}: {verdict}{advice}")
     return 1 if errors else 0
 
 
@@ -78,7 +78,7 @@ def check(task: str, objects: int | None, seeds: int, env_args: dict[str, Any], 
 @option("--port", "PORT", "Of the page, on this machine alone; 0 is any that is free.", 0)
 @option("--window", bool, "Show the simulator's own window.")
 @option("--quality", ("auto", "fast", "smooth", "good"), "Of the pictures; auto is fast with --view.", "auto")
-@shared("size", "names", "json")
+@shared("size", "names")
 @click.pass_context
 def run(ctx: click.Context, /, task: str | None, replay: Path | None, number: int | None, **options: Any) -> int:
     """Run a policy for one episode; prints what it does, exits with 1 if it does not succeed."""
@@ -128,27 +128,26 @@ def run(ctx: click.Context, /, task: str | None, replay: Path | None, number: in
         if mode == "rgb_array" and not view:  # what is wrong with pictures is said at once
             env.reset(options["seed"])
             take_picture(env, options["names"])
-        if not options["as_json"]:
-            say(*_remarks(found, policy, who, **options))
+        say(*_remarks(found, policy, who, **options))
         given = {name: options[name] for name in ("seed", "noise", "names", "explain")}
         if view:
             from bilevel.viewer.server import watch
 
             last = watch(env, policy, who=_named(who), folder=acting.policy, port=options["port"], **given)
             return 0 if last is not None and last.success else 1
-        episode = _run_once(env, policy, who, as_json=options["as_json"], **given, **files)
+        episode = _run_once(env, policy, who, **given, **files)
     mismatches = None
     if record is not None:
         from bilevel.experiments.compare import compare_with_record
 
         mismatches = compare_with_record(record, episode, acting, found)
-    if options["as_json"]:
-        asked = {"task": found.source or found.name, "policy": who, "seed": options["seed"], "objects": env.objects}
-        recorded = {} if mismatches is None else {"as_recorded": not mismatches, "mismatches": mismatches}
-        answer({**asked, **episode_json(episode, explain=options["explain"]), **recorded}, as_json=True)
-    else:
-        say(*([] if mismatches is None else mismatches or ["as recorded"]))
-        say(*(f"written to {file}" for file in files.values()))
+    values = {"task": found.source or found.name, "policy": who, "seed": options["seed"], "objects": env.objects}
+    values |= episode_json(episode, explain=options["explain"])
+    if mismatches is not None:
+        values |= {"as_recorded": not mismatches, "mismatches": mismatches}
+        say(*(mismatches or ["as recorded"]))
+    answer(values)
+    say(*(f"written to {file}" for file in files.values()))
     return 0 if episode.success else 1
 
 
@@ -158,7 +157,7 @@ def _render_mode(*, video: Path | None, sheet: Path | None, window: bool, view: 
         raise BadInput("--names and --size are about pictures: add --video, --sheet or --view")
     if window and (video or view):
         raise BadInput("--window does not go together with --video or --view; choose one")
-    if view and (video or sheet or options["as_json"]):
+    if view and (video or sheet or wants_json()):
         raise BadInput("--view does not go together with --video, --sheet or --json; choose one")
     if window:
         from bilevel.viewer.server import has_screen
@@ -187,7 +186,7 @@ def _named(who: str) -> str:
 
 
 def _run_once(
-    env: SceneEnv, policy: Policy, who: str, seed: int, noise: float, explain: bool, names: bool, as_json: bool,
+    env: SceneEnv, policy: Policy, who: str, seed: int, noise: float, explain: bool, names: bool,
     video: Path | None = None, sheet: Path | None = None, trace: Path | None = None,
 ) -> Episode:  # fmt: skip
     """Run the episode, told and shown as it is asked for, and return it."""
@@ -196,7 +195,7 @@ def _run_once(
     from bilevel.policies.narration import EpisodePrinter, TraceWriter
     from bilevel.policies.rollout import Transition, rollout
 
-    listeners: list[Any] = [] if as_json else [EpisodePrinter(explain=explain)]
+    listeners: list[Any] = [] if wants_json() else [EpisodePrinter(explain=explain)]
     if trace is not None:
         listeners.append(TraceWriter(trace, policy))
     with Video(video, env.steps_per_second / every_nth_step(env)) if video else nullcontext() as film:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bilevel.cli.options import argument, command, option, shared
+from bilevel.cli.options import argument, command, option
 from bilevel.cli.output import answer
 from bilevel.symbolic.domain import BadInput
 
 
-@command("vla set-up", "")
+@command("vla set-up", "", json=False)
 @option("--environment", "DIR", "Its folder (by default BILEVEL_VLA, or bilevel/smolvla in the user's cache).")
 @option("--torch-index", "URL", "Fetch torch from this index, such as one with builds for the CPU, which are small.")
 def set_up_vla(environment: Path | None, torch_index: str | None) -> None:
@@ -24,7 +24,7 @@ def set_up_vla(environment: Path | None, torch_index: str | None) -> None:
         print(f"set BILEVEL_VLA={folder.absolute()} to use it")
 
 
-@command("vla fetch", "smolvla-metaworld")
+@command("vla fetch", "smolvla-metaworld", json=False)
 @argument("method", "TEXT", "smolvla or smolvla-metaworld.")
 def fetch_vla(method: str) -> None:
     """Download a published model into Hugging Face's cache: the policy, and its backbone's settings and tokenizer.
@@ -40,8 +40,7 @@ def fetch_vla(method: str) -> None:
 
 @command("vla check", "")
 @option("--folder", "DIR", "A copy of the model to look at, instead of Hugging Face's cache.")
-@shared("json")
-def check_vla(folder: Path | None, as_json: bool) -> int:
+def check_vla(folder: Path | None) -> int:
     """Say which of the methods smolvla and smolvla-metaworld can be run here, and what is missing for the others.
 
     The exit code is 1 if one cannot be run.
@@ -51,7 +50,7 @@ def check_vla(folder: Path | None, as_json: bool) -> int:
     reasons = {method: _missing(method, folder) for method in MODELS}
     found = {method: reason or "ready" for method, reason in reasons.items()}
     lines = (f"{method}: not run: {reason}" if reason else f"{method}: ready" for method, reason in reasons.items())
-    answer({"environment": str(environment_folder()), **found}, as_json, *lines)
+    answer({"environment": str(environment_folder()), **found}, *lines)
     return 1 if any(reasons.values()) else 0
 
 
