@@ -59,7 +59,9 @@ def unexpected_lines(episode: Episode) -> list[str]:
     for change in episode.unexpected[:MAX_UNEXPECTED]:
         earlier = [entry.action for entry in episode.decisions() if entry.step < change.timestep]
         during = f" during {earlier[-1]}" if earlier else ""
-        lines.append(f"unexpected at step {change.timestep}: a {change.kind}{during}")
+        now = next(entry for entry in episode.entries if entry.step >= change.timestep)
+        facts = ", ".join(map(str, sorted(now.state ^ (now.before.state if now.before else now.state))))
+        lines.append(f"unexpected at step {change.timestep}: a {change.kind}{during}: {facts} changed")
     more = len(episode.unexpected) - MAX_UNEXPECTED
     return [*lines, f"{more} more unexpected changes"] if more > 0 else lines
 
