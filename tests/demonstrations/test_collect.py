@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -145,12 +143,6 @@ def test_arguments_that_do_not_fit_are_refused(tmp_path: Path, arguments: dict[s
     assert not (tmp_path / "set").exists()
 
 
-def test_settings_are_spelt_out() -> None:
-    assert collection_settings(TINY).arguments == {"objects": 3, "slip_rate": 0.0}
-    assert collection_settings(TINY, 2, slip_rate=0.5).arguments == {"objects": 2, "slip_rate": 0.5}
-    assert collection_settings(TINY, noise=0.0) == collection_settings(TINY)
-
-
 # The folder
 
 
@@ -190,11 +182,6 @@ def test_what_is_there_is_kept_and_what_is_missing_or_broken_is_collected(copied
     assert contents(copied) == whole
     kept = copied / file_name(2)
     assert kept.stat().st_mtime_ns == times[kept]
-    sha256 = read_manifest(copied).files[1].sha256
-    (copied / MANIFEST).write_text((copied / MANIFEST).read_text().replace(sha256, "0" * 64))
-    (copied / file_name(0)).write_bytes(whole[file_name(2)])
-    gather(copied)
-    assert contents(copied) == whole
 
 
 def test_more_episodes_extend_a_data_set(copied: Path, tmp_path: Path) -> None:
@@ -240,21 +227,18 @@ def test_other_versions_are_refused_only_where_something_is_missing(
         gather(copied, episodes=EPISODES + 1)
 
 
-@pytest.mark.parametrize(
-    ("damage", "reason"),
-    [
-        (lambda path: path.write_bytes(path.read_bytes()[:100]), r"truncated; choose another --output or remove"),
-        (lambda path: path.unlink(), r"there are episodes but no manifest.json; choose another --output"),
-    ],
-)
-def test_a_folder_without_a_sound_manifest_is_not_touched(
-    copied: Path, damage: Callable[[Path], object], reason: str
-) -> None:
-    damage(copied / MANIFEST)
-    before = contents(copied)
-    with pytest.raises(BadInput, match=reason):
-        gather(copied)
-    assert contents(copied) == before
+def test_a_folder_without_a_sound_manifest_is_not_touched(copied: Path) -> None:
+    for content, reason in (
+        (b"{", r"truncated; choose another --output"),
+        (None, "there are episodes but no manifest"),
+    ):
+        (copied / MANIFEST).unlink()
+        if content:
+            (copied / MANIFEST).write_bytes(content)
+        before = contents(copied)
+        with pytest.raises(BadInput, match=reason):
+            gather(copied)
+        assert contents(copied) == before
 
 
 def test_two_cannot_collect_into_one_folder(copied: Path) -> None:
@@ -263,28 +247,8 @@ def test_two_cannot_collect_into_one_folder(copied: Path) -> None:
     gather(copied)
 
 
-def test_a_full_disk_leaves_whole_files_and_can_be_mended(
-    tmp_path: Path, collected: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    real = os.replace
-
-    def full(source: str, target: Path) -> None:
-        if Path(target).name == file_name(1):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        real(source, target)
-
-    monkeypatch.setattr(os, "replace", full)
-    with pytest.raises(BadInput, match=r"episode-00001.npz: cannot be written: No space left on device"):
-        gather(tmp_path / "set")
-    assert set(contents(tmp_path / "set")) == {MANIFEST, DOMAIN, file_name(0)}
-    monkeypatch.undo()
-    gather(tmp_path / "set")
-    assert contents(tmp_path / "set") == contents(collected)
-
-
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
-def test_a_killed_collection_goes_on(tmp_path: Path, number: int) -> None:
-    """It is killed, all its processes at once as by Ctrl-C, as soon as two episodes are there."""
+def test_a_killed_collection_goes_on(tmp_path: Path) -> None:
+    """It is killed, all its processes at once, as soon as two episodes are there."""
     folder, episodes = tmp_path / "set", 100
     program = f"import tiny_task, bilevel; bilevel.collect(tiny_task.TINY, {str(folder)!r}, objects=1, "
     command = [sys.executable, "-c", f"{program}episodes={episodes}, workers=2)"]
@@ -294,7 +258,7 @@ def test_a_killed_collection_goes_on(tmp_path: Path, number: int) -> None:
     ) as process:
         while process.poll() is None and len(list(folder.glob("episode-*.npz"))) < 2:
             time.sleep(0.01)
-        os.killpg(process.pid, number)
+        os.killpg(process.pid, signal.SIGKILL)
     there = {path: path.stat().st_mtime_ns for path in folder.glob("episode-*.npz")}
     assert 2 <= len(there) < episodes
     data = gather(folder, episodes=episodes)
