@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bilevel.domain_learning.changes import Episode, Motion
+from bilevel.domain_learning.changes import ShownEpisode
 from bilevel.symbolic.domain import Atom, Facts
 
 Place = NDArray[Any]
@@ -26,17 +26,15 @@ def facts(*texts: str) -> Facts:
     return frozenset(map(atom, texts))
 
 
-def still_episode(states: Sequence[Facts], objects: Mapping[str, str]) -> Episode:
+def still_episode(states: Sequence[Facts], objects: Mapping[str, str]) -> ShownEpisode:
     """An episode in which nothing moves; an object is there once a fact mentions it, or if none ever does."""
     seen = [
         {term for fact in frozenset().union(*states[: step + 1]) for term in fact.terms} for step in range(len(states))
     ]
     visible = [[name in now or name not in seen[-1] for name in objects] for now in seen]
     places = np.full((len(states), len(objects), 0), np.nan, np.float32)
-    motion = Motion(
-        np.zeros((len(states), 0), np.float32), places, np.array(visible, bool), np.zeros((0, 0), np.float32)
-    )
-    return Episode(states, objects, [], motion)
+    agent = np.zeros((len(states), 0), np.float32)
+    return ShownEpisode(states, objects, [], agent, places, np.array(visible, bool), np.zeros((0, 0), np.float32))
 
 
 @dataclass
@@ -89,7 +87,7 @@ class Acting:
     def appear(self, name: str) -> None:
         self.hidden.discard(name)
 
-    def episode(self, flips: float = 0.0) -> Episode:
+    def episode(self, flips: float = 0.0) -> ShownEpisode:
         """What was recorded; each fact of each timestep is wrong with the probability `flips`."""
         names = list(self.objects)
         places = np.full((len(self.states), len(names), 2), np.nan, np.float32)
@@ -99,16 +97,16 @@ class Acting:
         agent = np.array(self.agents, np.float32)
         visible = np.array([[name in seen for name in names] for seen in self.seen])
         places[:, [names.index(name) for name in sorted(self.placeless)]] = np.nan
-        motion = Motion(agent, places, visible, np.diff(agent, axis=0))
         known = sorted(frozenset().union(*self.states))
         states = [
             state ^ frozenset(fact for fact in known if self.rng.random() < flips) if flips else state
             for state in self.states
         ]
-        return Episode(states, self.objects, [self.goal] * len(states), motion)
+        goals = [self.goal] * len(states)
+        return ShownEpisode(states, self.objects, goals, agent, places, visible, np.diff(agent, axis=0))
 
 
-def blocks_episode(seed: int, flips: float = 0.0, teleports: bool = False, lag: int = 0) -> Episode:
+def blocks_episode(seed: int, flips: float = 0.0, teleports: bool = False, lag: int = 0) -> ShownEpisode:
     """Two blocks are brought to places; where it is wanted, one is later thrown off its place, and labels lag."""
     rng = np.random.default_rng(seed)
     objects = {"b1": "block", "b2": "block", "p1": "place", "p2": "place"}
@@ -141,7 +139,7 @@ def bring(acting: Acting, block: str, place: str, lag: int = 0) -> None:
 COLOURS = frozenset({"red", "blue"})
 
 
-def machine_episode(seed: int) -> Episode:
+def machine_episode(seed: int) -> ShownEpisode:
     """A button makes a block of a random colour appear in a box, from where it is taken."""
     rng = np.random.default_rng(seed)
     names = [f"b{number}" for number in range(1, 5)]

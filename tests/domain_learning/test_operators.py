@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from acted_episodes import Acting, atom, blocks_episode, bring, facts, machine_episode, still_episode
 
-from bilevel.domain_learning.changes import Episode, find_changes, frame_of, independent_predicates, without_blips
+from bilevel.domain_learning.changes import ShownEpisode, find_changes, frame_of, independent_predicates, without_blips
 from bilevel.domain_learning.operators import LearnedDomain, learn_operators
 from bilevel.symbolic.domain import Atom, BadInput, Domain, Facts, Schema
 from bilevel.symbolic.pddl import parse_domain, write_domain
@@ -25,7 +25,7 @@ BLOCKS = parse_domain(
 )
 
 
-def learned_from(episodes: list[Episode]) -> LearnedDomain:
+def learned_from(episodes: list[ShownEpisode]) -> LearnedDomain:
     """What is learned of episodes without any domain."""
     return learn_operators(episodes, frame_of(episodes, Domain("acted", {}, {})))
 
@@ -58,7 +58,7 @@ def test_what_nature_does_is_an_event() -> None:
 
 
 def test_unrelated_predicates_change_nothing() -> None:
-    def with_weather(episode: Episode, seed: int) -> Episode:
+    def with_weather(episode: ShownEpisode, seed: int) -> ShownEpisode:
         rng = np.random.default_rng(seed)
         changes = np.cumsum(rng.random(len(episode.states)) < 0.05) % 2 == 1
         states = [
@@ -88,7 +88,7 @@ def test_a_button_is_a_parameter_and_what_it_makes_is_natures_choice() -> None:
 
 
 def test_an_arrival_beside_an_action_is_an_event() -> None:
-    def episode(seed: int) -> Episode:
+    def episode(seed: int) -> ShownEpisode:
         objects = {"b1": "block", "b2": "block", "p1": "place"}
         acting = Acting(objects, facts("lying b1", "clear p1", "free"), np.random.default_rng(seed), hidden={"b2"})
         acting.goal = facts("at b1 p1")
@@ -107,7 +107,7 @@ def test_an_arrival_beside_an_action_is_an_event() -> None:
 
 
 def test_a_newcomer_is_one_of_two_kinds_and_lies_somewhere_by_chance() -> None:
-    def episode(seed: int) -> Episode:
+    def episode(seed: int) -> ShownEpisode:
         kind, by_chance = ("clean b2", "dirty b2")[seed % 2], ["warm b2"] if seed % 3 == 0 else []
         objects = {"b1": "block", "b2": "block", "p1": "place"}
         acting = Acting(objects, facts("lying b1", "clear p1", "free"), np.random.default_rng(seed), hidden={"b2"})
@@ -128,7 +128,7 @@ def test_a_newcomer_is_one_of_two_kinds_and_lies_somewhere_by_chance() -> None:
 
 
 def test_what_happens_once_is_listed_with_its_place() -> None:
-    def accident(seed: int) -> Episode:
+    def accident(seed: int) -> ShownEpisode:
         acting = Acting(
             {"b1": "block", "p1": "place"}, facts("lying b1", "clear p1", "free"), np.random.default_rng(seed)
         )
@@ -146,7 +146,7 @@ def test_what_happens_once_is_listed_with_its_place() -> None:
 def test_a_mislabel_that_ends_with_an_action_is_no_effect_of_it() -> None:
     """A place with nothing to do with it seems taken at first, three times in 120, until a block is put down."""
 
-    def episode(seed: int) -> Episode:
+    def episode(seed: int) -> ShownEpisode:
         objects = {"b1": "block", "b2": "block", "p1": "place", "p2": "place", "p3": "place"}
         wrong = ("clear p3",) if seed % 20 == 7 else ()
         begin = facts("lying b1", "lying b2", "clear p1", "clear p2", "clear p3", "free") - facts(*wrong)
@@ -169,7 +169,7 @@ def test_a_mislabel_that_ends_with_an_action_is_no_effect_of_it() -> None:
 def test_of_two_facts_that_are_deleted_the_wider_is_the_condition() -> None:
     """Doors are opened that were shut; a few are left ajar, neither open nor shut, and nobody opens those."""
 
-    def episode(seed: int) -> Episode:
+    def episode(seed: int) -> ShownEpisode:
         doors = {"d1": "door", "d2": "door", "d3": "door", "d4": "door"}
         shut = [fact for door in doors for fact in (f"shut {door}", f"unopened {door}")]
         acting = Acting(doors, facts(*shut), np.random.default_rng(seed))

@@ -67,7 +67,6 @@ def _report_lines(report: DomainReport) -> Iterator[str]:
     data, wrong = f"{count(report.episodes, 'episode')}, {count(report.steps, 'step')}", _total(report.contradicted)
     explained = _share(report.changes - wrong, report.changes) if report.changes else "none"
     remark = f"; {wrong} contradict the domain" if wrong else ""
-    remark += "; it does not know all facts" if report.undeclared else ""
     yield f"{report.domain}: {explained} of {count(report.changes, 'change')} explained{remark} ({data})"
     for name, kinds in (
         ("by one action", report.explained),
@@ -83,8 +82,6 @@ def _report_lines(report: DomainReport) -> Iterator[str]:
             yield f"  {name:<13}{number:>6}{share:>8}  {_first(first)}{named}"
     seen = {**report.actions, **report.events}.items()
     yield f"  {'seen':<15}{', '.join(f'{name} {number}' for name, number in seen if number) or 'nothing'}"
-    for each in report.undeclared:
-        yield f"  {each.reason}: {each.fact} in {count(each.states, 'state')}, {_first(each)}"
     for title, is_wrong in (("what is wrong with the domain:", True), ("what the data do not confirm:", False)):
         findings = [finding for finding in report.findings if finding.is_wrong is is_wrong]
         width = max((len(finding.schema) for finding in findings), default=0)

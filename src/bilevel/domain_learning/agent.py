@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bilevel.domain_learning.changes import Episode
+from bilevel.domain_learning.changes import ShownEpisode
 from bilevel.domain_learning.groups import Occurrence
 from bilevel.tasks.scene import Array
 
@@ -66,7 +66,7 @@ class _Offsets:
         return self.spread < ROUGHLY * self.usual and self.distance < CLOSE
 
 
-def approach_of(occurrences: Sequence[Occurrence], episodes: Sequence[Episode]) -> Approach:
+def approach_of(occurrences: Sequence[Occurrence], episodes: Sequence[ShownEpisode]) -> Approach:
     """Find out whether the agent brought a change about, and to which objects it came for that."""
     some = occurrences[:: 1 + len(occurrences) // MOST_MEASURED]
     scale = _scale(some, episodes)
@@ -108,7 +108,7 @@ def _comparable(offsets: Mapping[str, _Offsets], others: Sequence[_Offsets]) -> 
 def _offsets(
     names: Sequence[str],
     occurrences: Sequence[Occurrence],
-    episodes: Sequence[Episode],
+    episodes: Sequence[ShownEpisode],
     scale: Array,
     of_nearest: bool = False,
 ) -> _Offsets | None:
@@ -121,7 +121,7 @@ def _offsets(
     carried = 0
     for name, occurrence in zip(names, occurrences, strict=True):
         episode, step = episodes[occurrence.change.episode], occurrence.change.step - 1
-        agent, places = episode.motion.agent, episode.motion.places[:, list(episode.objects).index(name)]
+        agent, places = episode.agent, episode.places[:, list(episode.objects).index(name)]
         if np.isnan(places[step]).all():
             continue
         here.append(places[step] - agent[step])
@@ -140,10 +140,10 @@ def _offsets(
     return _Offsets(middle, *spreads, carried >= MOSTLY * len(here))
 
 
-def _to_nearest(episode: Episode, kind: str, moments: NDArray[np.int64], scale: Array) -> Array:
+def _to_nearest(episode: ShownEpisode, kind: str, moments: NDArray[np.int64], scale: Array) -> Array:
     """(moments, coordinates): the offsets to the nearest object of a type, where there is one."""
     rows = [row for row, its in enumerate(episode.objects.values()) if its == kind]
-    away = episode.motion.places[moments][:, rows] - episode.motion.agent[moments][:, None]
+    away = episode.places[moments][:, rows] - episode.agent[moments][:, None]
     lengths = np.where(np.isnan(away).all(axis=2), np.inf, _length(away / scale))
     nearest: Array = away[np.arange(len(moments)), lengths.argmin(axis=1)]
     return nearest[~np.isnan(nearest).all(axis=1)]
@@ -160,15 +160,15 @@ def _spread(offsets: Array, percentile: float) -> float:
     return float(np.percentile(_length(offsets - np.nanmedian(offsets, axis=0)), percentile))
 
 
-def _scale(occurrences: Sequence[Occurrence], episodes: Sequence[Episode]) -> Array:
+def _scale(occurrences: Sequence[Occurrence], episodes: Sequence[ShownEpisode]) -> Array:
     """(coordinates,): how far the agent moves about in each, so that metres and radians can be compared."""
-    ways = np.concatenate([episodes[number].motion.agent for number in sorted({o.change.episode for o in occurrences})])
+    ways = np.concatenate([episodes[number].agent for number in sorted({o.change.episode for o in occurrences})])
     scale: Array = np.abs(ways - np.median(ways, axis=0)).mean(axis=0) + 1e-6
     return scale
 
 
 def _nearest_of_types(
-    occurrences: Sequence[Occurrence], episodes: Sequence[Episode], scale: Array
+    occurrences: Sequence[Occurrence], episodes: Sequence[ShownEpisode], scale: Array
 ) -> dict[str, list[str]]:
     """Return for each type the object nearest to the agent in each occurrence, but for those in the change.
 
@@ -177,7 +177,7 @@ def _nearest_of_types(
     found: dict[str, list[str]] = {}
     for occurrence in occurrences:
         episode, step = episodes[occurrence.change.episode], occurrence.change.step - 1
-        offsets = (episode.motion.places[step] - episode.motion.agent[step]) / scale
+        offsets = (episode.places[step] - episode.agent[step]) / scale
         away = np.where(np.isnan(offsets).all(axis=1), np.inf, _length(offsets))
         taken = set(occurrence.binding.values())
         best: dict[str, tuple[float, str]] = {}
@@ -189,11 +189,11 @@ def _nearest_of_types(
     return {kind: names for kind, names in sorted(found.items()) if len(names) == len(occurrences)}
 
 
-def _controls(occurrences: Sequence[Occurrence], episodes: Sequence[Episode]) -> Array | None:
+def _controls(occurrences: Sequence[Occurrence], episodes: Sequence[ShownEpisode]) -> Array | None:
     """(occurrences, size): the mean of the last controls before each change; `None` where nobody recorded any."""
     means = []
     for occurrence in occurrences:
-        controls, step = episodes[occurrence.change.episode].motion.controls, occurrence.change.step
+        controls, step = episodes[occurrence.change.episode].controls, occurrence.change.step
         if not controls.size:
             return None
         means.append(controls[max(0, step - LAST_STEPS) : step].mean(axis=0))

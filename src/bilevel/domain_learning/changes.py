@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
-from itertools import combinations, groupby, product
+from itertools import combinations, compress, groupby, product
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bilevel.demonstrations.dataset import Demonstrations
-from bilevel.demonstrations.demonstration import Demonstration
 from bilevel.demonstrations.traces import label
 from bilevel.symbolic.domain import ROOT_TYPE, BadInput, Domain, Facts, Parameter, Predicate
-from bilevel.tasks.controls import Controls
 from bilevel.tasks.scene import Array
-from bilevel.tasks.spec import Position, Spec
+from bilevel.tasks.spec import Position
 from bilevel.tasks.task import Task
 
 BLIP = 2  # timesteps; what a label says for no longer is taken for a mislabel
@@ -27,73 +24,75 @@ Times = dict[str, NDArray[np.int64]]  # by predicate: the timesteps at which som
 
 
 @dataclass(frozen=True)
-class Motion:
-    """Where the agent and the objects were at every timestep, and what was done from one to the next.
+class ShownEpisode:
+    """Labelled states and goals, one for each timestep, the types of all objects in them, and how everything moved.
 
     Coordinates are those that agent and objects have in common; they are not a number where an object is not visible,
     or has no such coordinate.
     """
 
-    agent: Array  # (timesteps, coordinates)
-    places: Array  # (timesteps, objects, coordinates), in the order of the episode's objects
-    visible: NDArray[np.bool_]  # (timesteps, objects)
-    controls: Array  # (steps, size), normalised; of no size where nobody recorded any
-
-
-@dataclass(frozen=True)
-class Episode:
-    """Labelled states and goals, one for each timestep, the types of all objects in them, and how everything moved."""
-
     states: Sequence[Facts]
     objects: Mapping[str, str]
     goals: Sequence[Facts]
-    motion: Motion
+    agent: Array  # (timesteps, coordinates)
+    places: Array  # (timesteps, objects, coordinates)
+    visible: NDArray[np.bool_]  # (timesteps, objects)
+    controls: Array  # (steps, size), normalised; of no size where nobody recorded any
 
     def present(self) -> Iterator[frozenset[str]]:
         """Give the objects that are visible at every timestep."""
-        names = list(self.objects)
-        for row in self.motion.visible:
-            yield frozenset(name for name, is_visible in zip(names, row.tolist(), strict=True) if is_visible)
+        return (frozenset(compress(self.objects, row)) for row in self.visible.tolist())
 
     def seen_before(self, step: int) -> frozenset[str]:
         """Return the objects that were visible at some timestep before this one."""
-        rows = np.flatnonzero(self.motion.visible[:step].any(axis=0))
-        names = list(self.objects)
-        return frozenset(names[row] for row in rows.tolist())
+        return frozenset(compress(self.objects, self.visible[:step].any(axis=0).tolist()))
 
 
-def episodes_of(demonstrations: Demonstrations, task: Task | None = None) -> Iterator[Episode]:
+def episodes_of(demonstrations: Demonstrations, task: Task | None = None) -> Iterator[ShownEpisode]:
     """Give the episodes of a data set, labelled anew where the task is given."""
-    for demonstration in demonstrations:
-        states, goals = label(demonstration, task)
-        motion = motion_of(demonstration, demonstrations.spec, demonstrations.controls)
-        yield Episode(states, demonstration.objects, goals, motion)
-
-
-def motion_of(demonstration: Demonstration, spec: Spec, controls: Controls) -> Motion:
-    """Return how everything moved in a demonstration."""
+    spec, controls = demonstrations.spec, demonstrations.controls
     names = [name for name, role in spec.agent_roles.items() if isinstance(role, Position)]
-    places = np.full((*demonstration.features.shape[:2], len(names)), np.nan, np.float32)
-    for row, kind in enumerate(demonstration.objects.values()):
-        for column, name in enumerate(names):
-            if isinstance(spec.object_roles[kind].get(name), Position):
-                places[:, row, column] = demonstration.features[:, row, spec.column[name]]
-    places[~demonstration.visible] = np.nan
-    agent = demonstration.agent[:, [spec.agent_column[name] for name in names]]
-    done = controls.encode(demonstration.controls) if demonstration.has_controls else np.zeros((0, 0), np.float32)
-    return Motion(agent, places, demonstration.visible, done)
+    for shown in demonstrations:
+        places = np.full((*shown.features.shape[:2], len(names)), np.nan, np.float32)
+        for row, kind in enumerate(shown.objects.values()):
+            for column, name in enumerate(names):
+                if isinstance(spec.object_roles[kind].get(name), Position):
+                    places[:, row, column] = shown.features[:, row, spec.column[name]]
+        places[~shown.visible] = np.nan
+        agent = shown.agent[:, [spec.agent_column[name] for name in names]]
+        done = controls.encode(shown.controls) if shown.has_controls else np.zeros((0, 0), np.float32)
+        states, goals = label(shown, task)
+        yield ShownEpisode(states, shown.objects, goals, agent, places, shown.visible, done)
 
 
 # Types and predicates
 
 
-def frame_of(episodes: Sequence[Episode], domain: Domain) -> Domain:
+def require_declared(domain: Domain, number: int, episode: ShownEpisode) -> None:
+    """Raise `BadInput` where an episode, of this number, has a fact that is none of the domain's."""
+    objects = {**domain.constants, **episode.objects}
+    for state in dict.fromkeys(episode.states):
+        for fact in sorted(state):
+            predicate = domain.predicates.get(fact.predicate)
+            wanted = [parameter.type for parameter in predicate.parameters] if predicate else []
+            kinds = [objects.get(term, kind) for term, kind in zip(fact.terms, wanted, strict=False)]
+            fits = predicate is not None and len(fact.terms) == len(wanted)
+            if not (fits and all(map(domain.is_subtype, kinds, wanted))):
+                types = ", ".join(objects.get(term, ROOT_TYPE) for term in fact.terms)
+                what = f"the label {fact}, of types ({types}), is none that the domain '{domain.name}' declares"
+                where = f"episode {number}, step {list(episode.states).index(state)}"
+                raise BadInput(f"{where}: {what}; declare it there, or label anew with --task")
+
+
+def frame_of(episodes: Sequence[ShownEpisode], domain: Domain) -> Domain:
     """Return a domain without its actions; if it has no predicates either, with those of all facts.
 
     Where one argument of a predicate takes objects of several types, these get a common type above them, called after
     its members. `BadInput` where a predicate has facts of different arity.
     """
     if domain.predicates:
+        for number, episode in enumerate(episodes):
+            require_declared(domain, number, episode)
         return Domain(domain.name, domain.predicates, {}, domain.types, domain.constants)
     seen: dict[str, list[set[str]]] = {}
     kinds: set[str] = set()
@@ -133,11 +132,8 @@ def common_type(parents: Mapping[str, str], kinds: set[str]) -> str:
     def ancestors(kind: str) -> list[str]:
         return [kind] if kind == ROOT_TYPE else [kind, *ancestors(parents.get(kind, ROOT_TYPE))]
 
-    def above(one: str, other: str) -> str:
-        others = ancestors(other)
-        return next(kind for kind in ancestors(one) if kind in others)
-
-    return reduce(above, sorted(kinds)) if kinds else ROOT_TYPE
+    lines = [ancestors(kind) for kind in sorted(kinds)]
+    return next(kind for kind in lines[0] if all(kind in line for line in lines)) if lines else ROOT_TYPE
 
 
 # Changes
@@ -174,7 +170,7 @@ class Seen(NamedTuple):
     objects: Mapping[str, str]
 
 
-def find_changes(episodes: Sequence[Episode], settling: int) -> tuple[list[SettledChange], list[Seen]]:
+def find_changes(episodes: Sequence[ShownEpisode], settling: int) -> tuple[list[SettledChange], list[Seen]]:
     """Return the changes of all episodes, and the distinct settled states in the order in which they were first seen.
 
     What changes within `settling` timesteps of each other is one change, but for predicates that have nothing to do

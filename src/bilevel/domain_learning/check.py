@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from bilevel.demonstrations.checking import Kind, Noted, kinds_of
-from bilevel.domain_learning.changes import Episode, Seen
+from bilevel.domain_learning.changes import Seen, ShownEpisode, require_declared
 from bilevel.domain_learning.conditions import never_mattered
 from bilevel.rules.matching import Binding, join
 from bilevel.rules.nearest_action import Nearest, nearest_action
@@ -93,31 +93,10 @@ def with_absent(seen: Seen, domain: Domain) -> Seen:
     return Seen(frozenset(absent | facts), seen.objects)
 
 
-def untested(schema: Schema, domain: Domain, states: Collection[Seen]) -> list[Atom]:
-    """Return the conditions that held in every state in which all others did, for whatever objects.
-
-    What an outcome deletes is left out: it has to be there, whatever else holds.
-    """
+def _matters(atom: Atom, schema: Schema, domain: Domain, states: Collection[Seen]) -> bool:
+    """Whether in some state an atom did not hold where all other conditions did, for whatever objects."""
     types = {parameter.name: parameter.type for parameter in schema.parameters}
-    conditions = conditions_of(schema)
-    asked = [*sorted(schema.precondition), *sorted(conditions - schema.precondition)]
-    deleted = NO_FACTS.union(*(outcome.delete for outcome in schema.outcomes))
-    return [
-        atom
-        for atom in asked
-        if atom not in deleted and never_mattered(conditions, frozenset({atom}), types, domain, states)
-    ]
-
-
-def missing(atoms: Iterable[Atom], schema: Schema, domain: Domain, states: Collection[Seen]) -> list[Atom]:
-    """Return those atoms that did not hold in some state in which all conditions did, for the same objects."""
-    types = {parameter.name: parameter.type for parameter in schema.parameters}
-    conditions = conditions_of(schema)
-    return [
-        atom
-        for atom in sorted(atoms)
-        if not never_mattered(conditions | {atom}, frozenset({atom}), types, domain, states)
-    ]
+    return not never_mattered(conditions_of(schema) | {atom}, frozenset({atom}), types, domain, states)
 
 
 def _everything(domain: Domain) -> dict[str, Schema]:
@@ -266,16 +245,6 @@ def _lifted(fact: Atom, names: Mapping[str, str], objects: Mapping[str, str]) ->
     return Atom(fact.predicate, tuple(terms))
 
 
-class Undeclared(msgspec.Struct):
-    """Facts of the data that the domain does not know, and why; they were left out of all else."""
-
-    reason: str
-    fact: str  # the first of them
-    states: int  # that have such a fact
-    episode: int  # of the first
-    step: int
-
-
 class DomainReport(msgspec.Struct):
     """How a domain fits labelled episodes. Changes are counted by kinds, the most frequent first."""
 
@@ -290,7 +259,6 @@ class DomainReport(msgspec.Struct):
     ambiguous: list[Kind] = []  # which several actions explain
     contradicted: list[Kind] = []  # which nothing explains
     flickers: list[Kind] = []  # which were undone after a few steps
-    undeclared: list[Undeclared] = []
     findings: list[Finding] = []  # about actions and events, what is wrong before what may be superfluous
 
     @property
@@ -301,7 +269,7 @@ class DomainReport(msgspec.Struct):
     @property
     def fits(self) -> bool:
         """Whether nothing contradicts the domain."""
-        return not self.contradicted and not self.undeclared
+        return not self.contradicted
 
 
 def total(kinds: Iterable[Kind]) -> int:
@@ -309,7 +277,7 @@ def total(kinds: Iterable[Kind]) -> int:
     return sum(kind.count for kind in kinds)
 
 
-def check_domain(domain: Domain, episodes: Iterable[tuple[int, Episode]]) -> DomainReport:
+def check_domain(domain: Domain, episodes: Iterable[tuple[int, ShownEpisode]]) -> DomainReport:
     """Compare every change in the episodes, each with its number, with what a domain's actions and events say."""
     if domain.adl:
         raise BadInput(f"domain '{domain.name}' is in ADL, whose conditions and effects cannot be told one by one")
@@ -335,15 +303,15 @@ class _Check:
         self._ambiguous: list[Noted] = []
         self._contradicted: list[Noted] = []
         self._flickers: list[Noted] = []
-        self._undeclared: dict[str, Undeclared] = {}
         self._occurrences = {name: Occurrences(schema) for name, schema in self._everything.schemas.items()}
         self._possible: Counter[str] = Counter()  # actions that are one of several explanations
         self._states: dict[tuple[Facts, tuple[str, ...]], Seen] = {}
 
-    def add(self, number: int, episode: Episode) -> None:
+    def add(self, number: int, episode: ShownEpisode) -> None:
         """Take in one episode."""
         report, objects = self._report, {**self.domain.constants, **episode.objects}
-        states = self._declared(number, episode.states, objects)
+        states = episode.states
+        require_declared(self.domain, number, episode)
         goals = [NO_FACTS] * len(states)
         found = traces_from_states(self.domain, states, goals, episode.objects)
         for change in found.clear:
@@ -364,24 +332,6 @@ class _Check:
             self._states.setdefault((state, tuple(there)), Seen(state, there))
         report.episodes += 1
         report.steps += max(0, len(states) - 1)
-
-    def _declared(self, number: int, states: Sequence[Facts], objects: Mapping[str, str]) -> list[Facts]:
-        """Return the states without the facts that the domain does not know, which are noted."""
-        known: dict[Facts, Facts] = {}
-        for step, state in enumerate(states):
-            if state in known:
-                continue
-            reasons: dict[str, Atom] = {}
-            for fact in sorted(state):
-                reason = misfit(fact, self.domain, objects)
-                if reason:
-                    reasons.setdefault(reason, fact)
-            for reason, fact in reasons.items():
-                about = self._undeclared.setdefault(reason, Undeclared(reason, str(fact), 0, number, step))
-                about.states += states.count(state)
-            wrong = {fact for fact in state if reasons and misfit(fact, self.domain, objects)}
-            known[state] = state - wrong if wrong else state
-        return [known[state] for state in states]
 
     def _without_action(self, number: int, change: Change, objects: Mapping[str, str]) -> None:
         """Note a change that no action explains: an event, or what comes nearest."""
@@ -408,29 +358,17 @@ class _Check:
         report.explained, report.by_event = kinds_of(self._explained), kinds_of(self._by_event)
         report.ambiguous, report.flickers = kinds_of(self._ambiguous), kinds_of(self._flickers)
         report.contradicted = kinds_of(self._contradicted, self._everything)
-        report.undeclared = list(self._undeclared.values())
         findings = [finding for each in self._occurrences.values() for finding in each.findings(self._possible)]
         states = [with_absent(seen, self.domain) for seen in self._states.values()]
         for name, seen in self._occurrences.items():
             if seen.explained:
-                held = missing(seen.unlisted, seen.schema, self.domain, states)
+                schema, deleted = seen.schema, NO_FACTS.union(*(each.delete for each in seen.schema.outcomes))
+                held = [atom for atom in sorted(seen.unlisted) if _matters(atom, schema, self.domain, states)]
                 findings += [Finding(name, "possible precondition", str(atom), of=seen.explained) for atom in held]
-                never = untested(seen.schema, self.domain, states)
+                asked = [*sorted(schema.precondition), *sorted(conditions_of(schema) - schema.precondition)]
+                asked = [atom for atom in asked if atom not in deleted]  # what is deleted has to be there
+                never = [atom for atom in asked if not _matters(atom, schema, self.domain, states)]
                 findings += [Finding(name, "untested precondition", str(atom)) for atom in never]
         wrong, doubtful = ([each for each in findings if each.is_wrong is truth] for truth in (True, False))
         report.findings = sorted(wrong, key=lambda each: -each.count) + doubtful
         return report
-
-
-def misfit(fact: Atom, domain: Domain, objects: Mapping[str, str]) -> str | None:
-    """Return why a fact is none of a domain's, if it is none."""
-    predicate = domain.predicates.get(fact.predicate)
-    if predicate is None:
-        return f"the domain has no predicate '{fact.predicate}'"
-    if len(fact.terms) != predicate.arity:
-        return f"predicate '{fact.predicate}' takes {predicate.arity} arguments, not {len(fact.terms)}"
-    for index, (term, wanted) in enumerate(zip(fact.terms, predicate.parameters, strict=True), 1):
-        kind = objects.get(term, wanted.type)
-        if not domain.is_subtype(kind, wanted.type):
-            return f"argument {index} of '{fact.predicate}' is of type '{wanted.type}', not '{kind}'"
-    return None

@@ -6,10 +6,10 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations, product
+from itertools import combinations, groupby, islice, product
 
 from bilevel.domain_learning.agent import Approach
-from bilevel.domain_learning.changes import Episode, Seen, SettledChange
+from bilevel.domain_learning.changes import Seen, SettledChange, ShownEpisode
 from bilevel.domain_learning.groups import Occurrence, satisfying
 from bilevel.rules.learning import learn_rules
 from bilevel.rules.matching import Binding
@@ -211,7 +211,7 @@ def is_wider(one: Atom, other: Atom, states: Iterable[Seen]) -> bool:
 
 
 def without_irrelevant(
-    operators: Sequence[Operator], frame: Domain, episodes: Sequence[Episode], changes: Sequence[SettledChange]
+    operators: Sequence[Operator], frame: Domain, episodes: Sequence[ShownEpisode], changes: Sequence[SettledChange]
 ) -> list[Operator]:
     """Return the operators without the conditions without which the same rules are learned, and no shorter plan does.
 
@@ -254,7 +254,7 @@ def _domain(operators: Sequence[Operator], frame: Domain) -> Domain:
 
 
 def _shown(
-    operators: Sequence[Operator], frame: Domain, episodes: Sequence[Episode], changes: Sequence[SettledChange]
+    operators: Sequence[Operator], frame: Domain, episodes: Sequence[ShownEpisode], changes: Sequence[SettledChange]
 ) -> list[Trace]:
     """Return the ways to a goal that episodes show, one of each kind, as the operators explain them."""
     found: dict[object, Trace] = {}
@@ -277,26 +277,21 @@ def _shown(
 
 
 def _stories(
-    episodes: Sequence[Episode], changes: Sequence[SettledChange], predicates: Collection[str]
+    episodes: Sequence[ShownEpisode], changes: Sequence[SettledChange], predicates: Collection[str]
 ) -> Iterable[tuple[list[Facts], list[Facts], Mapping[str, str]]]:
     """Return the settled states of some episodes, the goals there, and the objects.
 
     Facts of other predicates are left out: they may come and go, and no operator has to do with them.
     """
-    stories: dict[int, tuple[list[Facts], list[Facts], Mapping[str, str]]] = {}
-    for change in changes:
-        goals = episodes[change.episode].goals
-        before, after = (
-            frozenset(fact for fact in state if fact.predicate in predicates) for state in (change.before, change.after)
-        )
-        if change.episode not in stories and len(stories) == MOST_EPISODES:
-            break
-        states, wanted, _ = stories.setdefault(change.episode, ([before], [goals[0]], change.types))
-        for state in (before, after):
-            if states[-1] != state:
-                states.append(state)
-                wanted.append(goals[change.step])
-    return stories.values()
+    for number, group in islice(groupby(changes, key=lambda change: change.episode), MOST_EPISODES):
+        goals, states, wanted = episodes[number].goals, list[Facts](), list[Facts]()
+        for change in group:
+            for state in (change.before, change.after):
+                kept = frozenset(fact for fact in state if fact.predicate in predicates)
+                if not states or states[-1] != kept:
+                    wanted.append(goals[change.step if states else 0])
+                    states.append(kept)
+        yield states, wanted, episodes[number].objects
 
 
 def _weakened(trace: Trace, name: str, operator: Operator, less: Operator, kept: Sequence[int]) -> Trace:

@@ -12,9 +12,9 @@ from itertools import chain, count, islice, permutations
 from bilevel.demonstrations.dataset import Demonstrations
 from bilevel.domain_learning.agent import Approach, approach_of, same_controls
 from bilevel.domain_learning.changes import (
-    Episode,
     Seen,
     SettledChange,
+    ShownEpisode,
     common_type,
     episodes_of,
     find_changes,
@@ -120,7 +120,7 @@ def learn_domain(
     return replace(learned, dropped=dropped, episodes=len(shown), held_out=len(held), report=report)
 
 
-def learn_operators(episodes: Sequence[Episode], frame: Domain, settling: int = SETTLING) -> LearnedDomain:
+def learn_operators(episodes: Sequence[ShownEpisode], frame: Domain, settling: int = SETTLING) -> LearnedDomain:
     """Learn the operators and events of a domain, whose types and predicates are in the frame, from labelled episodes.
 
     The same episodes give the same domain. `BadInput` where nothing ever changes.
@@ -163,7 +163,7 @@ def _dropped(group: Group) -> Dropped:
 class _Study:
     """What all groups are looked at with."""
 
-    episodes: Sequence[Episode]
+    episodes: Sequence[ShownEpisode]
     frame: Domain
     states: Sequence[Seen]
 
