@@ -30,6 +30,7 @@ from bilevel.policies.narration import (
     TraceWriter,
     episode_json,
     lines_of,
+    unexpected_lines,
     why_failed,
 )
 from bilevel.policies.policy import Policy, expert_policy
@@ -196,6 +197,25 @@ def test_what_is_printed_is_what_happens_and_how_it_ended(capsys: pytest.Capture
         ]
         assert ("Because " in output) is explain
         assert errors == f"success after {episode.steps} steps\n"
+
+
+def test_a_flicker_is_told_by_the_fact_that_changed() -> None:
+    shown = run(by_rules)
+    pick, put = shown.decisions()
+    again = Episode(0, domain=TINY.domain, outcome="stopped")
+    again.scene = shown.scene
+    for step, entry, state in (
+        (0, pick, pick.state),
+        (30, put, put.state),
+        (60, put, put.state - {Atom("carrying", ("parcel1",))}),
+        (62, put, put.state),
+        (90, put, put.state),
+    ):
+        again.steps = step
+        again.note(state, entry.goal, entry.action, (), ())
+    assert unexpected_lines(again) == [
+        "unexpected at step 60: a flicker during put(parcel1, spot1): carrying(parcel1) changed"
+    ]
 
 
 def test_what_repeats_is_printed_a_few_times_without_reasons_and_then_counted(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bilevel.cli.data import kind_lines
 from bilevel.cli.options import argument, command, option, required, shared
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from bilevel.demonstrations.checking import Kind
     from bilevel.domain_learning.check import DomainReport
     from bilevel.domain_learning.operators import LearnedDomain
-
-MOST_DROPPED = 5  # kinds that are told; all are in the file
 
 
 @command("domain check", "domain.pddl build/blocks")
@@ -50,15 +48,15 @@ def check(domain: Path, data: Path, task: str | None) -> int:
 
 
 FINDINGS = {  # about a domain, by their sort
-    "contradicted precondition": "precondition {what}: contradicted, in {count} of {of} occurrences",
-    "missing effect": "effect {what}: not in {count} of {of} occurrences",
-    "unlisted effect": "effect {what}: not listed, but it came in {count} of {of} occurrences",
-    "never seen": "never seen, but perhaps in {count} ambiguous changes",
-    "outcome never seen": "outcome {what}: never seen in {of} occurrences",
-    "possible precondition": "{what} held before each of {of} occurrences, but not wherever the rest did: a "
+    "contradicted precondition": "precondition {0.what}: contradicted, in {0.count} of {0.of} occurrences",
+    "missing effect": "effect {0.what}: not in {0.count} of {0.of} occurrences",
+    "unlisted effect": "effect {0.what}: not listed, but it came in {0.count} of {0.of} occurrences",
+    "never seen": "never seen, but perhaps in {0.count} ambiguous changes",
+    "outcome never seen": "outcome {0.what}: never seen in {0.of} occurrences",
+    "possible precondition": "{0.what} held before each of {0.of} occurrences, but not wherever the rest did: a "
     "precondition?",
-    "untested precondition": "precondition {what}: never tested, it held in every state where the rest held",
-    "unseen effect": "effect {what}: never seen, it was so already in all of {of} occurrences",
+    "untested precondition": "precondition {0.what}: never tested, it held in every state where the rest held",
+    "unseen effect": "effect {0.what}: never seen, it was so already in all of {0.of} occurrences",
 }
 
 
@@ -71,35 +69,22 @@ def _report_lines(report: DomainReport) -> Iterator[str]:
     for name, kinds in (
         ("by one action", report.explained),
         ("by an event", report.by_event),
-        ("ambiguous", report.ambiguous),
         ("contradicted", report.contradicted),
-        ("flickers", report.flickers),
+        ("ambiguous", report.ambiguous),
+        ("flickers, undone after a few steps", report.flickers),
     ):
-        if kinds:
-            first, number = min(kinds, key=lambda kind: (kind.episode, kind.step)), _total(kinds)
-            share = "" if name == "flickers" else _share(number, report.changes)
-            named = "" if kinds is report.ambiguous or not first.actions else f": {' and '.join(first.actions)}"
-            yield f"  {name:<13}{number:>6}{share:>8}  {_first(first)}{named}"
-    seen = {**report.actions, **report.events}.items()
-    yield f"  {'seen':<15}{', '.join(f'{name} {number}' for name, number in seen if number) or 'nothing'}"
+        number, is_explained = _total(kinds), kinds is report.explained or kinds is report.by_event
+        share = f" ({_share(number, report.changes)})" if kinds and kinds is not report.flickers else ""
+        yield f"{name}: {number}{share}" if kinds else ""
+        yield from () if is_explained else kind_lines(kinds)
+    seen = ", ".join(f"{name} {number}" for name, number in (report.actions | report.events).items() if number)
+    yield f"seen: {seen or 'nothing'}"
     for title, is_wrong in (("what is wrong with the domain:", True), ("what the data do not confirm:", False)):
         findings = [finding for finding in report.findings if finding.is_wrong is is_wrong]
-        width = max((len(finding.schema) for finding in findings), default=0)
-        yield from [title] if findings else []
-        for finding in findings:
-            sentence = FINDINGS[finding.sort].format(what=finding.what, count=finding.count, of=finding.of)
-            where = "" if finding.episode is None else f" ({_first(finding)})"
-            yield f"  {finding.schema:<{width}}  {sentence}{where}"
-    for title, kinds in (
-        ("changes that nothing explains:", report.contradicted),
-        ("changes that several actions explain:", report.ambiguous),
-        ("flickers, undone after a few steps:", report.flickers),
-    ):
-        yield from [title, *kind_lines(kinds)] if kinds else []
-
-
-def _first(found: Any) -> str:
-    return f"first in episode {found.episode} at step {found.step}"
+        yield title if findings else ""
+        for each in findings:
+            where = "" if each.episode is None else f" (first in episode {each.episode} at step {each.step})"
+            yield f"  {each.schema}  {FINDINGS[each.sort].format(each)}{where}"
 
 
 def _total(kinds: Sequence[Kind]) -> int:
@@ -177,22 +162,14 @@ def _learned_lines(learned: LearnedDomain) -> Iterator[str]:
     domain, dropped = learned.domain, learned.dropped
     known = f"{count(domain.schemas, 'action')}, {count(domain.events, 'event')}"
     yield f"{domain.name}: {known}, learned from {count(learned.episodes, 'episode')}"
-    for kind, schemas in (("", domain.schemas), ("event ", domain.events)):
-        for name, schema in schemas.items():
-            counts = learned.counts[name]
-            each = f" (outcomes: {', '.join(map(str, counts))})" if len(counts) > 1 else ""
-            yield f"  {kind}{name}({', '.join(p.name for p in schema.parameters)}): {sum(counts)} times{each}"
+    for name, schema in {**domain.schemas, **domain.events}.items():
+        counts, kind = learned.counts[name], "event " if name in domain.events else ""
+        each = f" (outcomes: {', '.join(map(str, counts))})" if len(counts) > 1 else ""
+        yield f"  {kind}{name}({', '.join(p.name for p in schema.parameters)}): {sum(counts)} times{each}"
     if dropped:
-        yield f"left out, as too rare: {count(sum(each.count for each in dropped), 'change')}"
-        yield from (f"  {each.count} × {each.text}" for each in dropped[:MOST_DROPPED])
-        if len(dropped) > MOST_DROPPED:
-            yield f"  and {len(dropped) - MOST_DROPPED} more kinds, see the end of the file"
+        yield f"left out, as too rare: {count(sum(each.count for each in dropped), 'change')}, see the end of the file"
     if report := learned.report:
-        explained = _total(report.explained) + _total(report.by_event)
-        parts = {
-            "explained": explained,
-            "ambiguous": _total(report.ambiguous),
-            "contradicted": _total(report.contradicted),
-        }
-        shares = [f"{number / max(1, report.changes):.1%} {what}" for what, number in parts.items()]
+        explained = [*report.explained, *report.by_event]
+        parts = {"explained": explained, "ambiguous": report.ambiguous, "contradicted": report.contradicted}
+        shares = [f"{_total(kinds) / max(1, report.changes):.1%} {what}" for what, kinds in parts.items()]
         yield f"{count(report.changes, 'change')} in {count(report.episodes, 'episode')} held out: {', '.join(shares)}"
