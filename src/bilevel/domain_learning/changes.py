@@ -41,7 +41,8 @@ class ShownEpisode:
 
     def present(self) -> Iterator[frozenset[str]]:
         """Give the objects that are visible at every timestep."""
-        return (frozenset(compress(self.objects, row)) for row in self.visible)
+        rows: list[list[bool]] = self.visible.tolist()
+        return (frozenset(compress(self.objects, row)) for row in rows)
 
     def seen_before(self, step: int) -> frozenset[str]:
         """Return the objects that were visible at some timestep before this one."""
