@@ -41,12 +41,11 @@ class ShownEpisode:
 
     def present(self) -> Iterator[frozenset[str]]:
         """Give the objects that are visible at every timestep."""
-        rows: list[list[bool]] = self.visible.tolist()
-        return (frozenset(compress(self.objects, row)) for row in rows)
+        return (frozenset(compress(self.objects, row)) for row in self.visible.tolist())
 
     def seen_before(self, step: int) -> frozenset[str]:
         """Return the objects that were visible at some timestep before this one."""
-        return frozenset(compress(self.objects, self.visible[:step].any(axis=0).tolist()))
+        return frozenset(compress(self.objects, np.any(self.visible[:step], axis=0)))
 
 
 def episodes_of(demonstrations: Demonstrations, task: Task | None = None) -> Iterator[ShownEpisode]:
