@@ -37,13 +37,23 @@ def lines() -> list[dict[str, Any]]:
     for task in ("blocks", "blocks-noisy"):
         for row, wins in (("bison", (5, 5)), ("expert", (5, 5)), ("pddl-nn", (5, 0)), ("det-plan", (3, 1))):
             for seed in (0, 1):
-                training = {} if row == "expert" else {"training_seconds": 60.0, "training_mebibytes": 300.0}
+                training = {} if row == "expert" else {"training_seconds": 60.0}
                 for objects, won in zip((1, 4), wins, strict=True):
                     where = {"task": task, "row": row, "seed": seed, "objects": objects}
                     counts = {"episodes": 5, "successes": won, "reasons": {"stall": 5 - won} if won < 5 else {}}
                     found.append({**where, **counts, **training, "policy_microseconds": 50.0 * objects})
-    scaling = {"task": "blocks", "axis": "scaling", "seed": 0, "episodes": 1, "successes": 1, "seconds": 0.5}
-    found += [{**scaling, "row": row, "objects": size} for row in ("bison", "lama") for size in (3, 30)]
+    scaling = {
+        "task": "blocks",
+        "axis": "symbols",
+        "seed": 0,
+        "episodes": 1,
+        "successes": 1,
+        "seconds": 0.5,
+        "pause_seconds": 0.5,
+    }
+    found += [
+        {**scaling, "row": row, "objects": size, "value": size} for row in ("bison", "det-replan") for size in (10, 30)
+    ]
     found[-1] |= {"successes": 0, "reasons": {"time": 1}}
     return found
 
@@ -82,16 +92,15 @@ def test_rates_are_told_with_their_intervals_and_the_best_are_set_off(report: Pa
 
 def test_tables_and_figures_are_files(report: Path) -> None:
     names = {path.name for path in (report / "report-files").iterdir()}
-    for name in ("success", "success-by-objects", "costs", "causes", "solving-time"):
+    for name in ("success", "success-by-objects", "costs", "causes", "hard-symbols"):
         assert {f"{name}.csv", f"{name}.md", f"{name}.tex"} <= names
-    for name in ("success-by-objects", "success-against-costs", "causes-of-failure", "solving-time"):
+    for name in ("success-by-objects", "success-against-costs", "hard-symbols"):
         assert (report / "report-files" / f"{name}.pdf").read_bytes().startswith(b"%PDF")
         assert (report / "report-files" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
     with open(report / "report-files" / "success.csv", encoding="utf-8") as file:
         rows = {row["method"]: row for row in csv.DictReader(file)}
     assert rows["BISON, our preset"]["blocks"].startswith("1.00 (")
-    times = (report / "report-files" / "solving-time.md").read_text(encoding="utf-8")
-    assert "| blocks, LAMA | 500 ms | time |" in times
+    times = (report / "report-files" / "hard-symbols-seconds.md").read_text(encoding="utf-8")
     assert "| blocks, BISON, our preset | 500 ms | 500 ms |" in times
     again = write_report(report, report / "again.html", report / "again")
     assert all(
@@ -141,7 +150,7 @@ def page(report: Path, request: pytest.FixtureRequest) -> Iterator[Page]:
 
 def test_the_page_fits_its_window_sorts_its_table_and_shows_its_films(page: Page) -> None:
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    assert page.locator(".panel img").count() == 2 + 3 + 1
+    assert page.locator(".panel img").count() == 2 + 2 + 3
     assert "Made with --quick" in page.inner_text(".quick")
     first = page.locator(".results tbody tr").first
     before = first.inner_text()

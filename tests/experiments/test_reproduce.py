@@ -167,15 +167,6 @@ def test_what_makes_no_sense_is_refused_before_anything_is_written(
     assert not (tmp_path / "folder").exists()
 
 
-def test_memory_is_measured_in_a_process_of_its_own(undisturbed: Path, tmp_path: Path) -> None:
-    folder = shutil.copytree(undisturbed, tmp_path / "folder")
-    outcome = reproduce(folder, **{**TINY, "methods": ["expert"], "parts": ("memory",)}, workers=1)
-    assert outcome.failed == {}
-    found = read_results(folder).of("memory")
-    assert (list(found["row"]), list(found["objects"])) == (["expert"], [2])
-    assert (found["peak_mebibytes"] > 10).all()
-
-
 def test_a_folder_of_something_else_is_left_alone(undisturbed: Path, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(BadInput, match="holds other files"):

@@ -43,7 +43,7 @@ def experiment_options(function: Callable[..., Any]) -> Callable[..., Any]:
     "--tasks blocks gacha --methods bison det-replan --output build/some",
     "--cluster auto --output build/all",
 )
-@words("--parts", "NAME...", "What to make: table, memory, scaling, films, report (by default all of them).")
+@words("--parts", "NAME...", "What to make: table, scaling, films, report (by default all of them).")
 @experiment_options
 def reproduce(output: Path, **options: Any) -> int:
     """Run the whole experiment: collect, train, evaluate and report whatever is not there yet.

@@ -26,7 +26,7 @@ class Axis:
     tasks: Mapping[str, str]  # what is measured for each task that can be asked for
     show: Callable[[float], str] = "{:g}".format
     is_log: bool = False
-    measures: Sequence[str] = ("success",)  # and decision, pause, seconds
+    measures: Sequence[str] = ("success",)  # and pause, seconds
     # What is run for a method that is asked for, where that is not the method itself; for one not named here, nothing.
     rows: Mapping[str, Sequence[str]] | None = None
     kind: str = "episodes"  # or "symbols": without a world
@@ -169,24 +169,6 @@ _AXES = (
         CIRCLES,
         lambda number: {"objects": int(number), "arguments": {"start": "circle"}},
         {"blocks": "blocks", "swap": "swap"},
-    ),
-    Axis(
-        "budget",
-        "steps allowed, in multiples of the expert's",
-        "An episode counts as solved only within so many times the number of steps that the expert takes on average.",
-        (1, 1.5, 2, 3, 5),
-        lambda times: {"budget": float(times)},
-        STILL,
-    ),
-    Axis(
-        "deciding",
-        "objects",
-        "How long methods take to decide, labels included: on average for each step, and at most.",
-        SIZES,
-        _changing("objects"),
-        STILL,
-        measures=("decision", "pause"),
-        rows=DECIDING,
     ),
 )
 

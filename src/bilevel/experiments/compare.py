@@ -61,11 +61,12 @@ def compare(first: Iterable[Record], second: Iterable[Record]) -> Comparison:
     tasks = sorted({task for task, *_ in [*one, *other]})
     if len(tasks) > 1:
         raise BadInput(f"these are results of different tasks: {', '.join(tasks)}; compare results of the same task")
-    pairs = [(record, other[key]) for key, record in one.items() if key in other]
-    if not pairs:
+    common = [key for key in one if key in other]
+    if not common:
         raise BadInput("the two have no episode in common: use the same --objects and --seed for both")
-    differences = _unequal(*(_agreed(map(_circumstances, records)) for records in zip(*pairs, strict=True)))
-    return Comparison(pairs, len(one) - len(pairs), len(other) - len(pairs), differences)
+    found = differences([one[key] for key in common], [other[key] for key in common])
+    pairs = [(one[key], other[key]) for key in common]
+    return Comparison(pairs, len(one) - len(pairs), len(other) - len(pairs), found)
 
 
 def _by_episode(records: Iterable[Record], whose: str) -> dict[tuple[str, int, int, int], Record]:
@@ -117,28 +118,24 @@ def _rounded(value: Any) -> Any:
 # What else differs
 
 
-def _circumstances(record: Record) -> dict[str, Any]:
-    """Return what a record says about how it was made; the parts of `versions`, say, as `versions.numpy`."""
-    found: dict[str, Any] = {}
-    for name in CIRCUMSTANCES:
-        value = getattr(record, name)
-        found |= {f"{name}.{key}": part for key, part in value.items()} if isinstance(value, dict) else {name: value}
-    return found
-
-
-def _unequal(first: Mapping[str, Any], second: Mapping[str, Any]) -> Differences:
-    """Return the names whose values differ, with both; `None` for what is not there."""
-    both = {name: (first.get(name), second.get(name)) for name in [*first, *second]}
+def differences(first: Iterable[Record], second: Iterable[Record]) -> Differences:
+    """Return what records say of how they were made and is not the same in both; several values are a list."""
+    one, other = _circumstances(first), _circumstances(second)
+    both = {name: (one.get(name), other.get(name)) for name in {**one, **other}}
     return {name: pair for name, pair in both.items() if pair[0] != pair[1]}
 
 
-def _agreed(values: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return for each name the value that all have, or a list where they do not agree."""
+def _circumstances(records: Iterable[Record]) -> dict[str, Any]:
+    """Return what records say about how they were made; the parts of `versions`, say, as `versions.numpy`."""
     found: dict[str, list[Any]] = {}
-    for name, value in (item for each in values for item in each.items()):
-        if value not in found.setdefault(name, []):
-            found[name].append(value)
-    return {name: each[0] if len(each) == 1 else each for name, each in found.items()}
+    for record in records:
+        for name in CIRCUMSTANCES:
+            value = getattr(record, name)
+            parts = {f"{name}.{key}": part for key, part in value.items()} if isinstance(value, dict) else {name: value}
+            for key, part in parts.items():
+                if part not in found.setdefault(key, []):
+                    found[key].append(part)
+    return {name: values[0] if len(values) == 1 else values for name, values in found.items()}
 
 
 # In words
@@ -162,9 +159,9 @@ def signed(value: float, low: float, high: float) -> str:
     return f"{value:+.1f} ({low:+.1f} to {high:+.1f})"
 
 
-def difference_lines(differences: Differences) -> list[str]:
+def difference_lines(found: Differences) -> list[str]:
     """Return a line for each thing that differs."""
-    return [f"{name}: {_shown(first)} → {_shown(second)}" for name, (first, second) in differences.items()]
+    return [f"{name}: {_shown(first)} → {_shown(second)}" for name, (first, second) in found.items()]
 
 
 def _shown(value: Any) -> str:
@@ -203,5 +200,5 @@ def compare_with_record(record: Record, episode: Episode, policy: RunnablePolicy
         settings=dict(policy.settings),
         versions=versions(task.packages),
     )
-    causes = difference_lines(_unequal(_circumstances(record), _circumstances(present)))
+    causes = difference_lines(differences([record], [present]))
     return [f"not as recorded: that was {was}", *(causes or ["nothing that is recorded differs but the machine"])]

@@ -6,10 +6,8 @@ alone, so the same evaluation gives the same records for any number of workers, 
 
 from __future__ import annotations
 
-import resource
-import sys
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -171,7 +169,6 @@ class _Evaluation:
     def __call__(self, number: int) -> tuple[int, Record]:
         objects, episode = self.objects[number // self.episodes], number % self.episodes
         identity = self.identity(objects, episode)
-        forget_peak()
         found = self._run(objects, identity["seed"])
         record = Record(
             **identity,
@@ -185,7 +182,6 @@ class _Evaluation:
             steps=found.steps,
             changes=found.counts,
             seconds={name: round(seconds, 4) for name, seconds in found.seconds._asdict().items()},
-            peak_mebibytes=own_peak(),
             recovery=count_incidents(found.incidents),
             incidents=list(found.incidents) if self.keep_incidents else None,
         )
@@ -203,22 +199,3 @@ class _Evaluation:
             self._made = objects, env, self.policy.make(env)
         _, env, acting = self._made
         return rollout(env, acting, seed, noise=self.noise)
-
-
-# Memory
-
-
-def forget_peak() -> None:
-    """Measure the memory of this process from here on, where the system can (Linux)."""
-    with suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
-
-
-def own_peak() -> float:
-    """Return the most memory that this process has held since then, else since it began, in mebibytes."""
-    with suppress(OSError):
-        for line in Path("/proc/self/status").read_text(encoding="utf-8").splitlines():
-            if line.startswith("VmHWM:"):
-                return round(int(line.split()[1]) / 2**10, 1)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return round(peak / (2**20 if sys.platform == "darwin" else 2**10), 1)

@@ -11,7 +11,7 @@ and several may share a folder, on one machine or on many.
 | demonstrations/TASK | data sets |
 | policies/TASK/ROW-SEED, costs/… | learned policies, and what learning them took |
 | episodes/TASK/ROW-SEED/NN.jsonl | records of episodes with NN objects |
-| memory/…, scaling/…, symbols/… | records of episodes for other purposes |
+| symbols/TASK/ROW-SEED/NN.jsonl | the same of symbols alone |
 | films/TASK.mp4, films/TASK.json | an episode to look at |
 | findings.jsonl, report.html | what was found, in a line each, and the page about it |
 """
@@ -22,7 +22,6 @@ import hashlib
 import os
 import platform
 import shlex
-import subprocess
 import sys
 import time
 import traceback
@@ -37,8 +36,8 @@ from typing import Annotated, Any
 import msgspec
 from filelock import FileLock, Timeout
 
-from bilevel.experiments.evaluate import evaluate, forget_peak, own_peak
-from bilevel.experiments.rows import OURS, PAPER, ROWS, WORLDS, Row
+from bilevel.experiments.evaluate import evaluate
+from bilevel.experiments.rows import OURS, PAPER, ROWS, Row
 from bilevel.files import folder_lock, write_atomically
 from bilevel.json_files import Count, decode, encode, read_bytes
 from bilevel.methods.methods import METHODS, RunnablePolicy, find_policy
@@ -65,26 +64,24 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     learning_rate: Annotated[float, msgspec.Meta(gt=0, le=1e3)] = 1e-3  # at first, of all networks
     dagger_episodes: Number = 60  # in each round, whatever is learned with DAgger
     planning_seconds: Seconds = 100.0  # for each plan
-    lama_seconds: Seconds = 50.0  # for a large problem
     quick: bool = False  # a smaller version, to be labelled as such
 
 
-QUICK = Settings(demonstrations=50, epochs=20, dagger_episodes=20, lama_seconds=10.0, quick=True)
+QUICK = Settings(demonstrations=50, epochs=20, dagger_episodes=20, quick=True)
 
 
 class Cell(msgspec.Struct, frozen=True, omit_defaults=True):
     """Episodes of a row on a task, with one seed of learning and one number of objects, for one purpose."""
 
-    kind: str  # the purpose: episodes, memory, scaling, symbols or films
+    kind: str  # the purpose: episodes, symbols or films
     task: str
-    row: str  # for scaling maybe a planner
+    row: str
     seed: Count
     objects: Count
     episodes: Count = 1
     axis: str = ""  # of the hard suite, with the value on it
     value: float = 0.0
     place: Count | None = None  # the number of objects, where the axis is not about it
-    budget: float | None = None  # steps within which to succeed, in multiples of the expert's
     noise: float = 0.0
     arguments: dict[str, Any] = {}
     perception: str = ""
@@ -94,8 +91,8 @@ class Cell(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def learned(self) -> Row | None:
         """The row whose policy is run, if one is needed: what plans on symbols alone does without."""
-        row = ROWS.get(self.row)
-        if row is None or not row.learned or (self.kind == "symbols" and METHODS[row.method].planners):
+        row = ROWS[self.row]
+        if not row.learned or (self.kind == "symbols" and METHODS[row.method].planners):
             return None
         return ROWS[row.learned]
 
@@ -107,9 +104,7 @@ class Cell(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def data(self) -> str:
         """The folder of the data set that the policy is learned from."""
-        shown = f"-shown{self.shown}" if self.shown else ""
-        world = self.learned.world if self.learned else ""
-        return f"demonstrations/{self.task}{shown}{f'-{world}' if world else ''}"
+        return f"demonstrations/{self.task}{f'-shown{self.shown}' if self.shown else ''}"
 
     @property
     def file(self) -> str:
@@ -292,8 +287,8 @@ def collect_data(folder: Path, settings: Settings, cell: Cell) -> None:
     """Collect the demonstrations that the policy of a cell is learned from."""
     from bilevel.demonstrations.collect import collect
 
-    world, shown = WORLDS[cell.learned.world if cell.learned else ""], cell.shown or settings.shown
-    collect(TASKS[cell.task], folder / cell.data, objects=shown, episodes=settings.demonstrations, **world)
+    shown = cell.shown or settings.shown
+    collect(TASKS[cell.task], folder / cell.data, objects=shown, episodes=settings.demonstrations)
     write_atomically(folder / f"{cell.data}.complete", "")
 
 
@@ -308,7 +303,6 @@ def learn_policy(folder: Path, settings: Settings, cell: Cell) -> None:
     demonstrations = Demonstrations.read(folder / cell.data)
     if cell.demonstrations:
         demonstrations = demonstrations.first(cell.demonstrations)
-    forget_peak()
     learned = learn(
         demonstrations,
         output,
@@ -321,7 +315,7 @@ def learn_policy(folder: Path, settings: Settings, cell: Cell) -> None:
     )
     if is_new and not row.network:
         seconds, device = round(time.monotonic() - began, 1), learned.card.summary["device"]
-        cost = {"seconds": seconds, "peak_mebibytes": own_peak(), "device": device, "machine": machine()}
+        cost = {"seconds": seconds, "device": device, "machine": machine()}
         write_atomically(folder / "costs" / f"{cell.policy}.json", encode(cost, indent=0))
 
 
@@ -359,7 +353,6 @@ def run_episodes(folder: Path, settings: Settings, cell: Cell) -> None:
 
 def run_policy(policy: RunnablePolicy, folder: Path, cell: Cell) -> None:
     """Evaluate a policy as a cell says, into its file."""
-    world = WORLDS[ROWS[cell.row].world] if cell.row in ROWS else {}
     evaluate(
         policy,
         TASKS[cell.task],
@@ -369,17 +362,5 @@ def run_policy(policy: RunnablePolicy, folder: Path, cell: Cell) -> None:
         noise=cell.noise,
         perception=cell.perception,
         output=folder / cell.file,
-        **world,
         **cell.arguments,
     )
-
-
-def run_alone(folder: Path, settings: Settings, cell: Cell) -> None:
-    """Run the episodes of a cell in a process of its own, whose memory is that of the policy."""
-    program = "import sys; from bilevel.experiments.experiment import run_here; run_here(*sys.argv[1:])"
-    subprocess.run([sys.executable, "-c", program, str(folder), encode(cell)], check=True)
-
-
-def run_here(folder: str, cell: str) -> None:
-    """Run the episodes of a cell that comes as JSON."""
-    run_episodes(Path(folder), read_settings(Path(folder)), decode(cell, Cell, "a cell"))

@@ -18,7 +18,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocat
 from bilevel.experiments.axes import AXES, Axis
 from bilevel.experiments.results import Results
 from bilevel.experiments.rows import PAPER_ROWS, TITLES
-from bilevel.experiments.tables import COSTS, MEASURES, Measure, axis_name, costs, endings, places, scores, seconds
+from bilevel.experiments.tables import COSTS, MEASURES, Measure, axis_name, costs, places, scores, seconds
 
 COLUMNS, SIZE = 4, (3.1, 2.35)  # of panels, in inches
 GREY, GROUND = "#b4bac4", "#ffffff"
@@ -89,8 +89,6 @@ LOOKS: Mapping[str, Look] = {
     "pddl-nn-dagger": Look("#6f2b86", "*"),
     "pure-nn": Look("#cc79a7", "D", full=False),
     "pure-nn-dagger": Look("#9b72c9", "*", full=False),
-    "lama": Look("#c8500a", "^", full=False),
-    "search": Look("#8f3b06", "s", full=False),
 }
 
 
@@ -122,10 +120,6 @@ def figures(results: Results) -> Iterator[Figure]:
         for name, part in (("success-by-objects", frame[is_papers]), ("variants-by-objects", frame[~is_papers])):
             yield _rates_figure(name, part, "task", "objects", "number of objects", "{:g}".format)
         yield _cost_figure(results)
-    scaling = results.of("scaling").rename(columns={"objects": "x", "seconds": "y"})
-    known = scaling.loc[[NO_MODEL not in reasons for reasons in scaling["reasons"]]]
-    panels = {str(task): partial(draw_solving_times, frame=part) for task, part in known.groupby("task", observed=True)}
-    yield Figure("solving-time", _rows(known), panels)
     for axis in AXES.values():
         for measure in axis.measures:
             yield _axis_figure(places(results, axis), axis, measure)
@@ -133,9 +127,6 @@ def figures(results: Results) -> Iterator[Figure]:
 
 def _rows(frame: pd.DataFrame) -> list[str]:
     return [row for row in TITLES if row in set(frame["row"])]
-
-
-NO_MODEL = "no model"
 
 
 def _rates_figure(
@@ -201,20 +192,10 @@ def draw_rates(axes: Any, frame: pd.DataFrame) -> None:
     set_rates(axes)
 
 
-def draw_solving_times(axes: Any, frame: pd.DataFrame) -> None:
-    """Draw how long each solver takes, with a cross where it gave up."""
-    for row, part in frame.sort_values("x").groupby("row", observed=True):
-        axes.plot(part["x"], part["y"], **look(str(row)).style)
-        stopped = part[part["successes"] == 0]
-        axes.plot(stopped["x"], stopped["y"], color=look(str(row)).colour, linestyle="", marker="x", markersize=8)
-    set_axis(axes.xaxis, "number of objects", "{:,.0f}".format, log=True)
-    set_axis(axes.yaxis, "time to solve", seconds, log=True)
-
-
 def draw_times(axes: Any, frame: pd.DataFrame, time: Measure, gives_up: bool) -> None:
     """Draw a time of each row, the median over seeds, with its range, and a cross where no episode was solved."""
     for row, part in list(frame.groupby("row", observed=True))[::-1]:
-        by_value = (part.set_index("value")[time.column].astype(float) * time.factor).groupby(level=0)
+        by_value = (part.set_index("value")[time.column].astype(float)).groupby(level=0)
         taken, style = by_value.median(), look(str(row)).style
         axes.fill_between(taken.index, by_value.min(), by_value.max(), color=style["color"], alpha=0.07, linewidth=0)
         axes.plot(taken.index, taken, **style)
@@ -277,27 +258,6 @@ def figure_bytes(figure: Figure, suffix: str) -> bytes:
             draw(axes)
         handles = [sheet.axes[0].plot([], [], label=TITLES[row], **look(row).style)[0] for row in figure.rows]
         sheet.legend(handles=handles, loc="outside upper center", ncols=entries, frameon=False)
-        return _saved(sheet, suffix)
-
-
-def causes_bytes(frame: pd.DataFrame, suffix: str) -> bytes:
-    """Return bars of equal length, one for each row on each task, which show how episodes ended."""
-    shares = endings(frame)
-    shares = shares.div(shares.sum(axis=1), axis=0)
-    tasks = shares.index.unique("task")
-    with matplotlib.rc_context(STYLE):
-        columns = min(3, len(tasks))
-        lines, height = -(-len(tasks) // columns), 0.24 * shares.index.unique("row").size + 0.5
-        sheet = Sheet(figsize=(4.2 * columns, height * lines + 0.6), layout="constrained")
-        for number, task in enumerate(tasks, 1):
-            axes, part = sheet.add_subplot(lines, columns, number), shares.loc[task].rename(index=TITLES)
-            colours = [CAUSES[cause][0] for cause in part]
-            part.plot.barh(stacked=True, color=colours, edgecolor=GROUND, linewidth=0.5, legend=False, ax=axes)
-            axes.set_title(task, loc="left")
-            axes.set(xlim=(0, 1), xticks=[0, 0.5, 1], xticklabels=["0%", "50%", "100%"], ylabel="")
-            axes.invert_yaxis()
-        handles: Any = sheet.axes[0].containers
-        sheet.legend(handles, list(shares), loc="outside upper center", ncols=6, frameon=False)
         return _saved(sheet, suffix)
 
 

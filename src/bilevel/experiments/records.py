@@ -68,7 +68,6 @@ class Record:
     incidents: list[Incident] | None = None  # the same one by one, where they were to be kept
     # What depends on the machine is not in its line but in that of its timing.
     seconds: dict[str, Amount] = field(default_factory=dict, compare=False)
-    peak_mebibytes: Amount | None = field(default=None, compare=False)  # of the process that ran it
 
     @property
     def success(self) -> bool:
@@ -79,12 +78,12 @@ class Record:
         """Return it as a line of JSON, without what depends on the machine."""
         incidents = None if self.incidents is None else [incident.as_json() for incident in self.incidents]
         flat = asdict(replace(self, incidents=None))
-        del flat["seconds"], flat["peak_mebibytes"]
+        del flat["seconds"]
         return json.dumps({**flat, "changes": counts_of(self.changes), "incidents": incidents}) + "\n"
 
     def timing(self) -> str:
         """Return what it took on this machine as a line of JSON."""
-        names = ("task", "objects", "episode", "seconds", "peak_mebibytes")
+        names = ("task", "objects", "episode", "seconds")
         return json.dumps({name: getattr(self, name) for name in names}) + "\n"
 
 
@@ -99,7 +98,6 @@ class Timing(msgspec.Struct, frozen=True):
     objects: Count
     episode: Count
     seconds: dict[str, Amount]  # that the policy and the physics took
-    peak_mebibytes: Amount | None  # of the process that ran it
 
 
 def timings_path(records: Path) -> Path:
@@ -118,12 +116,8 @@ def read_records(path: Path) -> list[Record]:
 def _with_timings(path: Path, records: Sequence[Record]) -> list[Record]:
     timings = timings_path(path)
     known = _decode_lines(_whole_lines(read_bytes(timings)), Timing, timings) if timings.exists() else []
-    timed = {(timing.objects, timing.episode): timing for timing in known}
-    found = [(record, timed.get((record.objects, record.episode))) for record in records]
-    return [
-        replace(record, seconds=timing.seconds, peak_mebibytes=timing.peak_mebibytes) if timing else record
-        for record, timing in found
-    ]
+    seconds = {(timing.objects, timing.episode): timing.seconds for timing in known}
+    return [replace(one, seconds=seconds.get((one.objects, one.episode), one.seconds)) for one in records]
 
 
 def _decode_lines(data: bytes, kind: type[Line], path: Path) -> list[Line]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import io
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -16,10 +15,10 @@ from markupsafe import Markup
 
 from bilevel.experiments import tables as wording
 from bilevel.experiments.axes import AXES
-from bilevel.experiments.figures import CAUSES, causes_bytes, figure_bytes, figures, look, panel_source
+from bilevel.experiments.figures import CAUSES, figure_bytes, figures, look, panel_source
 from bilevel.experiments.films import Timeline
 from bilevel.experiments.results import Results, read_results, write_findings
-from bilevel.experiments.rows import ADDRESS, PAPER_TASKS, ROWS, TITLE, TITLES, TOTAL, USUAL_ROWS, task_order
+from bilevel.experiments.rows import ADDRESS, ROWS, TITLE, TITLES, TOTAL, task_order
 from bilevel.experiments.tables import FORMATS, axis_name, endings, plural, rate, scope, success, tables
 from bilevel.files import write_atomically
 from bilevel.json_files import decode, encode, read_bytes
@@ -64,8 +63,6 @@ def _files(results: Results) -> Iterator[tuple[str, str | bytes]]:
         for figure in figures(results):
             if figure.panels:
                 yield f"{figure.name}.{suffix}", figure_bytes(figure, suffix)
-        if len(results.of("")):
-            yield f"causes-of-failure.{suffix}", causes_bytes(results.of(""), suffix)
 
 
 # The page
@@ -77,8 +74,6 @@ class Film(NamedTuple):
     timeline: Timeline
     text: str  # of the timeline, for the page's program
     video: str  # base64
-    still: str | None  # base64 of its first picture
-    shape: str | None  # width / height of a picture
 
 
 def read_films(folder: Path) -> list[Film]:
@@ -89,25 +84,8 @@ def read_films(folder: Path) -> list[Film]:
         video, file = read_bytes(folder / f"{name}.mp4"), folder / f"{name}.json"
         what = f"{file}: not the timeline of a film; remove it to have it made again"
         timeline = decode(read_bytes(file), Timeline, what)
-        found.append(Film(timeline, encode(timeline, indent=0), _base64(video), *_first_picture(video)))
+        found.append(Film(timeline, encode(timeline, indent=0), base64.b64encode(video).decode()))
     return found
-
-
-def _base64(data: bytes) -> str:
-    return base64.b64encode(data).decode()
-
-
-def _first_picture(video: bytes) -> tuple[str | None, str | None]:
-    """Return a JPEG of it, to be seen before the film is loaded, and its shape; `None` where it cannot be read."""
-    try:
-        import av
-
-        with av.open(io.BytesIO(video)) as film, io.BytesIO() as buffer:
-            picture = next(film.decode(video=0)).to_image()
-            picture.save(buffer, "JPEG", quality=70)
-            return _base64(buffer.getvalue()), f"{picture.width} / {picture.height}"
-    except (ImportError, OSError, ValueError, StopIteration):  # some browser may yet play it
-        return None, None
 
 
 def asset(name: str) -> str:
@@ -138,7 +116,6 @@ def page_html(results: Results, films: Sequence[Film], files_folder: str | None)
         "tasks": list(dict.fromkeys(scored["task"])),
         "scope": scope(frame) if len(frame) else "",
         "numbers": list(_numbers(frame, scored)) if len(frame) else [],
-        "missing": list(_missing(results, films)) if len(frame) else [],
         "causes": _causes(frame) if len(frame) else {},
         "cause_looks": CAUSES,
         "titles": TITLES,
@@ -184,22 +161,6 @@ def _numbers(frame: pd.DataFrame, scored: pd.DataFrame) -> Iterator[tuple[str, s
     for best in rivals[:1]:
         yield rate(best["rate"]), f"the best rival, {TITLES[best['row']]}"
     yield f"{int(frame['episodes'].sum()):,}", f"episodes of {plural(frame['task'].nunique(), 'task')}"
-
-
-def _missing(results: Results, films: Sequence[Film]) -> Iterator[str]:
-    """Yield what a whole experiment has and these results do not, a sentence each."""
-    frame = results.of("")
-    if absent := [task for task in PAPER_TASKS if task not in set(frame["task"])]:
-        yield f"Tasks that were not run: {', '.join(absent)}."
-    if lacking := [TITLES[name] for name in USUAL_ROWS if name not in set(frame["row"])]:
-        yield f"Methods that were not run: {'; '.join(lacking)}."
-    there = frame.groupby(["row", "task"], observed=True)["episodes"].sum()
-    for (row, task), number in there[there < there.max()].items():
-        yield f"{TITLES[row]} on {task}: {number} of {there.max()} episodes."
-    if "scaling" not in set(results.table["axis"]):
-        yield "Large problems, for which rules and planners are timed, were not run."
-    if not films:
-        yield "Films: there are none."
 
 
 def _methods(frame: pd.DataFrame) -> dict[str, str]:

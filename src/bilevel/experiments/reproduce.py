@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from bilevel.experiments.axes import HARD_METHODS, HARD_TASKS, Axis, find_axes
+from bilevel.experiments.axes import AXES, HARD_METHODS, HARD_TASKS, Axis, find_axes
 from bilevel.experiments.experiment import (
     EXPERIMENT,
     QUICK,
@@ -26,25 +26,22 @@ from bilevel.experiments.experiment import (
     is_made,
     open_folder,
     read_settings,
-    run_alone,
     run_episodes,
 )
 from bilevel.experiments.films import FILMED, make_film
-from bilevel.experiments.problems import scaling_cells, solve_large, solve_with_nature
+from bilevel.experiments.problems import solve_with_nature
 from bilevel.experiments.report import write_pages
 from bilevel.experiments.rows import PAPER_ROWS, PAPER_TASKS, USUAL_ROWS, Row, find_rows, find_tasks, room
-from bilevel.methods.methods import EXPERT, METHODS
+from bilevel.methods.methods import METHODS
 from bilevel.policies.folder import BISON
 from bilevel.progress import Callback, Progress, silent
 from bilevel.symbolic.domain import BadInput
 from bilevel.tabletop import TASKS
 
-PARTS = ("table", "memory", "scaling", "films", "report")
+PARTS = ("table", "scaling", "films", "report")
 PURPOSES: Mapping[str, Make] = {  # of cells, in the order in which they are measured
     "episodes": run_episodes,
     "symbols": solve_with_nature,
-    "memory": run_alone,
-    "scaling": solve_large,
     "films": make_film,
 }
 
@@ -93,25 +90,17 @@ def reproduce(
     ]
     if too_many := sorted({number for number in sizes for task in names if number > room(task)}):
         left_out.append(f"{', '.join(map(str, too_many))} objects, where a task has no room for them")
-    wanted = {"table": table, "memory": _memory_cells(table)}
-    shown = [row.name for row in rows if row.method == BISON and not row.world]
+    chosen = choose_settings(QUICK if quick else Settings(), settings)
+    large = points(AXES["symbols"], names, [row.name for row in rows], [], 1, chosen)
+    wanted = {"table": table, "scaling": list(large)}
+    shown = [row.name for row in rows if row.method == BISON]
     if shown:
         best = BISON if BISON in shown else shown[-1]
-        wanted["scaling"] = scaling_cells(names, best)
         wanted["films"] = [Cell("films", task, best, 0, FILMED) for task in names]
-    elif {"films", "scaling"}.intersection(parts):
-        left_out.append("films and large problems: they are made with policies of BISON, which is not among --methods")
+    elif "films" in parts:
+        left_out.append("films: they are made with policies of BISON, which is not among --methods")
     cells = [cell for part, of_part in wanted.items() if part in parts for cell in of_part]
-    chosen = choose_settings(QUICK if quick else Settings(), settings)
     return _run(Path(output), chosen, cells, left_out, "report" in parts, workers, cluster, callback)
-
-
-def _memory_cells(table: Sequence[Cell]) -> list[Cell]:
-    """Return an episode with the most objects for each row on each task."""
-    largest: dict[tuple[str, str], Cell] = {}
-    for cell in sorted(table, key=lambda cell: cell.objects):
-        largest[cell.task, cell.row] = Cell("memory", cell.task, cell.row, 0, cell.objects, axis="memory")
-    return list(largest.values())
 
 
 def _run(
@@ -183,8 +172,6 @@ def points(
     for task, value in product((task for asked, task in axis.tasks.items() if asked in tasks), axis.values):
         changes = dict(axis.change(value))
         if changes.get("demonstrations", 0) > settings.demonstrations:
-            continue
-        if "budget" in changes and EXPERT not in methods:  # whose steps it is a multiple of
             continue
         number = changes.pop("objects", None)
         for objects, row, seed in product([number] if number else sizes or [axis.objects], rows, range(seeds)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
@@ -18,12 +18,10 @@ from bilevel.experiments.records import Record, read_records
 from bilevel.experiments.rows import TITLES, task_order
 from bilevel.files import write_atomically
 from bilevel.json_files import Amount, Count, decode, read_bytes
-from bilevel.methods.methods import EXPERT
 from bilevel.policies.folder import BISON, POLICY, RULES
 from bilevel.symbolic.domain import BadInput
 
 LARGEST = 10**7  # bytes of a file that is read here
-PURPOSES = ("", "memory", "scaling")  # what is measured besides the axes of the hard suite: at first the paper's table
 
 
 class About(msgspec.Struct, omit_defaults=True):
@@ -55,9 +53,7 @@ class Finding(msgspec.Struct, omit_defaults=True, kw_only=True):
     policy_microseconds: Amount | None = None  # for each step, with labels and all planning
     pause_seconds: Amount | None = None  # the longest that a decision took, the mean over episodes
     seconds: Amount | None = None  # for all decisions of an episode, on average
-    peak_mebibytes: Amount | None = None  # of the process
     training_seconds: Amount | None = None  # where it was trained in one go
-    training_mebibytes: Amount | None = None
     parameters: Count | None = None
     epochs: Count | None = None  # of training, or else updates
     updates: Count | None = None
@@ -110,7 +106,7 @@ def _read_file(path: Path) -> tuple[About, list[Finding]]:
     findings = []
     for number, text in enumerate(others, 2):
         line = decode(text, Finding, f"{path}, line {number}: not a line that `bilevel reproduce` wrote")
-        if line.row not in TITLES or line.axis not in (*PURPOSES, *AXES):
+        if line.row not in TITLES or line.axis not in ("", *AXES):
             raise BadInput(f"{path}, line {number}: unknown method '{line.row}' or axis '{line.axis}'")
         findings.append(line)
     return about, findings
@@ -123,31 +119,15 @@ def _read_folder(folder: Path) -> tuple[About, list[Finding]]:
     cells = [cell for cell in read_asked(folder) if cell.kind != "films" and (folder / cell.file).exists()]
     records = {file: read_records(folder / file) for file in {cell.file for cell in cells}}
     versions = {name: version for known in records.values() for name, version in known[0].versions.items()}
-    findings = [_finding(folder, cell, records[cell.file], _allowed(cell, cells, records)) for cell in cells]
+    findings = [_finding(folder, cell, records[cell.file]) for cell in cells]
     return _about(folder, versions), findings
 
 
-def _allowed(cell: Cell, cells: Sequence[Cell], records: Mapping[str, Sequence[Record]]) -> float | None:
-    """Return within how many steps the episodes of a cell must succeed: a multiple of what the expert takes."""
-    if cell.budget is None:
-        return None
-    steps = [
-        record.steps
-        for other in cells
-        if (other.axis, other.value, other.task, other.objects, other.row)
-        == (cell.axis, cell.value, cell.task, cell.objects, EXPERT)
-        for record in records[other.file]
-        if record.success
-    ]
-    return cell.budget * fmean(steps) if steps else 0.0
-
-
-def _finding(folder: Path, cell: Cell, records: Sequence[Record], allowed: float | None) -> Finding:
-    solved = [one for one in records if one.success and (allowed is None or one.steps <= allowed)]
-    reasons = Counter(one.reason or "time" for one in records if one not in solved)
+def _finding(folder: Path, cell: Cell, records: Sequence[Record]) -> Finding:
+    solved = [one for one in records if one.success]
+    reasons = Counter(one.reason for one in records if one.reason)
     timed = [one for one in records if one.seconds]  # a kill may lose the timing of an episode
     seconds, steps = sum(one.seconds["policy"] for one in timed), sum(one.steps for one in timed)
-    peaks = [one.peak_mebibytes for one in timed if one.peak_mebibytes is not None]
     return Finding(
         task=cell.task,
         row=cell.row,
@@ -163,7 +143,6 @@ def _finding(folder: Path, cell: Cell, records: Sequence[Record], allowed: float
         policy_microseconds=round(1e6 * seconds / steps, 1) if steps else None,
         pause_seconds=round(fmean(one.seconds["longest"] for one in timed), 4) if timed else None,
         seconds=round(seconds / len(timed), 4) if timed else None,
-        peak_mebibytes=max(peaks) if peaks and cell.axis == "memory" else None,
         **_training(folder, cell),
     )
 
@@ -177,7 +156,6 @@ def _training(folder: Path, cell: Cell) -> dict[str, Any]:
     length = "updates" if training.get("updates") else "epochs"
     return {
         "training_seconds": cost.get("seconds"),
-        "training_mebibytes": cost.get("peak_mebibytes"),
         "parameters": card["summary"].get("parameters"),
         "samples": card["summary"]["samples"],
         length: training[length],

@@ -32,16 +32,11 @@ PAPER_RATES: Mapping[str, Sequence[float]] = {
 TOTAL = "total"  # of all tasks
 
 PAPER, OURS = "paper", "best"  # presets of learning
-WORLDS: Mapping[str, Mapping[str, Any]] = {  # arguments of environments
-    "": {},
-    "fixed-trays": {"tray_position": "fixed"},
-    "missing-draws": {"draw": "empty"},
-}
 
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the table: a method, how what it runs on is learned, and in which world."""
+    """A row of the table: a method, and how what it runs on is learned."""
 
     name: str
     method: str
@@ -50,7 +45,6 @@ class Row:
     config: Mapping[str, Any] = field(default_factory=dict)  # of learning, where it is not the preset's
     policy: str | None = None  # the row whose policy it runs on; by default its own, if it has a preset
     network: str | None = None  # the row whose network is kept, so that rules alone are learned
-    world: str = ""
     planner: str | None = None  # where that is not the usual one of the method
     new_objects: bool = False  # only for tasks in which new objects appear
     is_usual: bool = True  # whether it is measured unless somebody asks for other rows
@@ -77,25 +71,18 @@ class Row:
         }
 
     def is_for(self, task: str) -> bool:
-        """Return whether a task has the world of this row, and new objects if the row is about these."""
-        has_world = all(name in TASKS[task].arguments for name in WORLDS[self.world])
-        return has_world and (not self.new_objects or TASKS[task].domain.makes_objects)
-
-    def in_world(self, world: str, ending: str, is_usual: bool = False) -> Row:
-        """Return the same row, learned and run in another world."""
-        name, policy = f"{self.name}-{world}", self.policy and f"{self.policy}-{world}"
-        return replace(self, name=name, ending=self.ending + ending, policy=policy, world=world, is_usual=is_usual)
+        """Return whether a task has new objects, if the row is about these."""
+        return not self.new_objects or TASKS[task].domain.makes_objects
 
 
 def _rows() -> Iterator[Row]:
-    paper = Row("bison-paper", BISON, ", paper's setting", PAPER)
-    ours, expert = Row(BISON, BISON, ", our preset", OURS), Row(EXPERT, EXPERT)
     printed = {"algorithm": "printed"}
     yield Row("bison-printed", BISON, ", Algorithm 1 as printed", PAPER, printed, network="bison-paper")
-    yield paper
+    yield Row("bison-paper", BISON, ", paper's setting", PAPER)
     yield Row("bison-recorded", BISON, ", paper's setting and recorded actions", PAPER, {"recorded_actions": True})
     yield Row("bison-without-dagger", BISON, ", our preset without DAgger", OURS, {"dagger.rounds": 0})
-    yield from (ours, expert)
+    yield Row(BISON, BISON, ", our preset", OURS)
+    yield Row(EXPERT, EXPERT)
     for name in ("det-plan", "det-replan", "ndt-plan", "ndt-replan"):
         yield Row(name, name, "", PAPER, policy="bison-paper")
         if METHODS[name].replan:
@@ -105,14 +92,9 @@ def _rows() -> Iterator[Row]:
         yield Row(f"{name}-dagger", name, " with DAgger", OURS)
     replan = Row("det-replan-lama", "det-replan", ", LAMA alone", PAPER, policy="bison-paper", planner="lama")
     yield replace(replan, new_objects=True)
-    for row in (paper, ours, expert):
-        yield row.in_world("fixed-trays", ", trays without a free spot", is_usual=True)
     yield from (Row(name, name, is_usual=False) for name, method in METHODS.items() if method.is_published)
     yield replace(replan, name="det-replan-search", ending=", built-in search", planner="search", is_usual=False)
     yield Row("expert-estimating", EXPERT, " with state estimation", OURS, policy=BISON, is_usual=False)
-    yield Row("pddl-nn-dagger", "pddl-nn", " with DAgger", OURS).in_world("fixed-trays", ", trays without a free spot")
-    for row in (ours, expert):
-        yield row.in_world("missing-draws", ", draws of missing colours")
 
 
 ROWS: Mapping[str, Row] = {row.name: row for row in _rows()}
@@ -121,9 +103,7 @@ USUAL_ROWS = tuple(name for name, row in ROWS.items() if row.is_usual)
 PAPER_ROWS = (
     "bison-paper", BISON, EXPERT, "det-plan", "det-replan", "ndt-plan", "ndt-replan", "pddl-nn", "pure-nn",
 )  # fmt: skip
-# Planners alone, which are timed on large problems beside the rules.
-SOLVERS: Mapping[str, str] = {"lama": "LAMA", "search": "Built-in search"}
-TITLES: Mapping[str, str] = {**{name: row.title for name, row in ROWS.items()}, **SOLVERS}
+TITLES: Mapping[str, str] = {name: row.title for name, row in ROWS.items()}
 
 
 def find_rows(names: Sequence[str], usual: Sequence[str]) -> list[Row]:

@@ -22,7 +22,6 @@ EDGES = np.sin(np.linspace(0, np.pi / 2, 401)) ** 2  # of rates from 0 to 1, fin
 
 Interval = tuple[float, float]
 Counts = tuple[int, int]  # successes and episodes
-Floats = npt.NDArray[np.float64]
 
 
 # One policy
@@ -137,8 +136,7 @@ def rate_interval(policies: Sequence[Counts]) -> Interval:
     """
     if len(policies) < 2:
         return wilson_interval(*(policies or [(0, 0)])[0])
-    below = _posterior(tuple(policies))
-    begins = np.linspace(0, 0.05, 1001)
+    below, begins = _posterior(tuple(sorted(policies))), np.linspace(0, 0.05, 1001)
     lows, highs = np.interp(begins, below, EDGES), np.interp(begins + 0.95, below, EDGES)
     shortest = int(np.argmin(highs - lows))
     return float(lows[shortest]), float(highs[shortest])
@@ -147,30 +145,22 @@ def rate_interval(policies: Sequence[Counts]) -> Interval:
 def is_better(one: Sequence[Counts], other: Sequence[Counts]) -> bool:
     """Return whether a method's rate is above another's: the 95% interval of the difference leaves out 0."""
     rng = np.random.default_rng(0)
-    first, second = (np.interp(rng.random(20_000), _posterior(tuple(counts)), EDGES) for counts in (one, other))
+    first, second = (np.interp(rng.random(20_000), _posterior(tuple(sorted(counts))), EDGES) for counts in (one, other))
     return bool(np.quantile(first - second, 0.025) > 0)
 
 
 @lru_cache(maxsize=4096)
-def _posterior(policies: tuple[Counts, ...]) -> Floats:
+def _posterior(policies: tuple[Counts, ...]) -> npt.NDArray[np.float64]:
     """Return how probable it is that the mean rate of such policies is below each edge."""
-    shapes = 40 if len(policies) > 1 else 1
-    logarithms = sum(_log_likelihood(*counts, shapes) for counts in policies) + np.zeros((shapes, 400))
-    weights = np.exp(logarithms - np.max(logarithms)).sum(axis=0) * np.diff(EDGES)
-    below = np.concatenate(([0.0], np.cumsum(weights)))
-    found: Floats = below / below[-1] + np.arange(401) * 1e-15  # so that it ascends everywhere
-    return found
-
-
-@lru_cache(maxsize=4096)
-def _log_likelihood(successes: int, episodes: int, shapes: int) -> Floats:
-    """Return the logarithm of the likelihood for each correlation and each rate; one shape has next to none."""
     from scipy.stats import betabinom
 
-    rates = (EDGES[1:] + EDGES[:-1]) / 2
+    rates, parts = (EDGES[1:] + EDGES[:-1]) / 2, (np.arange(40) + 0.5) / 40
     decay = math.log(0.5) / math.log(1 - CORRELATION)  # the prior of ρ has the distribution 1 − (1 − ρ)^decay
-    parts = (np.arange(shapes) + 0.5) / shapes
-    correlations = 1 - (1 - parts) ** (1 / decay) if shapes > 1 else np.array([1e-9])
+    correlations = 1 - (1 - parts) ** (1 / decay)
     sizes = ((1 - correlations) / correlations)[:, None]  # the sum of the two parameters of the beta distribution
-    found: Floats = betabinom.logpmf(successes, episodes, rates * sizes, (1 - rates) * sizes)
+    each = (betabinom.logpmf(*counts, rates * sizes, (1 - rates) * sizes) for counts in policies)
+    logarithms = sum(each, np.zeros((40, 400)))
+    weights = np.exp(logarithms - np.max(logarithms)).sum(axis=0) * np.diff(EDGES)
+    below = np.concatenate(([0.0], np.cumsum(weights)))
+    found: npt.NDArray[np.float64] = below / below[-1] + np.arange(401) * 1e-15  # so that it ascends everywhere
     return found

@@ -36,11 +36,6 @@ def seconds(value: float) -> str:
     return f"{value / 3600:.3g} h"
 
 
-def mebibytes(value: float) -> str:
-    """Return 400 MiB or 1.2 GiB."""
-    return f"{value:.0f} MiB" if value < 1023.5 else f"{value / 1024:,.3g} GiB"
-
-
 def plural(number: int, noun: str) -> str:
     """Return `1 task` or `1,000 tasks`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
@@ -96,7 +91,7 @@ def success(results: Results) -> pd.DataFrame:
 
 def _is_best(column: pd.DataFrame) -> list[bool]:
     """Return which rates are the best, or cannot be told from it: none where nothing has succeeded."""
-    rivals = [ROWS[row].method != EXPERT and not ROWS[row].world for row in column["row"]]
+    rivals = [ROWS[row].method != EXPERT for row in column["row"]]
     if not any(rivals) or not column[rivals]["successes"].any():
         return [False] * len(column)
     best = column.loc[column[rivals]["rate"].idxmax(), "policies"]
@@ -135,8 +130,6 @@ def tables(results: Results) -> Iterator[Table]:
     known = set(results.table["axis"])
     if "" in known:
         yield from (success_table(results), size_table(results), cost_table(results), cause_table(results))
-    if "scaling" in known:
-        yield scaling_table(results)
     for axis in AXES.values():
         if axis.name in known:
             yield from (axis_table(results, axis, measure) for measure in axis.measures)
@@ -183,9 +176,7 @@ def size_table(results: Results) -> Table:
 
 COSTS: Mapping[str, tuple[str, Callable[[float], str]]] = {
     "training_seconds": ("training time", seconds),
-    "training_mebibytes": ("memory in training", mebibytes),
     "policy_seconds": ("time to decide, for each step", seconds),
-    "peak_mebibytes": ("memory in inference", mebibytes),
     "parameters": ("parameters", "{:,.0f}".format),
 }
 
@@ -197,9 +188,8 @@ def costs(results: Results, by: list[str]) -> pd.DataFrame:
     found: pd.DataFrame = frame.groupby(by, observed=True)[["successes", "episodes"]].sum()
     found["rate"] = found["successes"] / found["episodes"]
     for part, names in (
-        (frame, ["training_seconds", "training_mebibytes", "parameters"]),
+        (frame, ["training_seconds", "parameters"]),
         (largest.assign(policy_seconds=largest["policy_microseconds"].astype(float) / 1e6), ["policy_seconds"]),
-        (results.of("memory"), ["peak_mebibytes"]),
     ):
         found = found.join(part.astype(dict.fromkeys(names, float)).groupby(by, observed=True)[names].median())
     return found
@@ -226,32 +216,18 @@ def cause_table(results: Results) -> Table:
     return Table("causes", "Causes of failure", caption, shown)
 
 
-def scaling_table(results: Results) -> Table:
-    """Return how long rules and planners take as problems grow."""
-    frame = results.of("scaling").sort_values(["task", "row", "objects"])
-    known = zip(frame["reasons"], frame["seconds"], strict=True)
-    found = frame.assign(text=[next(iter(reasons), None) or seconds(taken) for reasons, taken in known])
-    caption = (
-        "CPU time to solve problems of symbols alone, by number of objects, on one core. A planner is out of time "
-        f"after {results.about.experiment.lama_seconds:g} s, and has no model where it cannot express what may happen."
-    )
-    return Table("solving-time", "Solving time", caption, _lines(found, "text", ["task", "row"], "objects"))
-
-
 # The hard suite
 
 
 class Measure(NamedTuple):
-    """A time that is measured along an axis, and how much is too much."""
+    """A time in seconds that is measured along an axis, and how much is too much."""
 
     title: str
     column: str  # of the table
-    factor: float = 1.0  # to seconds
     limit: tuple[float, str] | None = None
 
 
 MEASURES = {
-    "decision": Measure("time to decide", "policy_microseconds", 1e-6, (1 / 80, "control period, 1/80 s")),
     "pause": Measure("longest pause", "pause_seconds", limit=(1.0, "1 s")),
     "seconds": Measure("time to solve", "seconds"),
 }
@@ -274,7 +250,7 @@ def axis_table(results: Results, axis: Axis, measure: str) -> Table:
     frame, time = places(results, axis), MEASURES.get(measure)
     if time:
         taken = frame.astype({time.column: float}).groupby(["where", "row", "value"], observed=True)[time.column]
-        found = (taken.median() * time.factor).rename("seconds").dropna().reset_index()
+        found = taken.median().rename("seconds").dropna().reset_index()
         found["text"] = found["seconds"].map(seconds)
     else:
         found = _fractions(frame, ["where", "row", "value"])
