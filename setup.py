@@ -10,7 +10,7 @@ try:
 except ImportError:  # without build isolation, and without Cython: all is done in Python
     cythonize = None
 
-SOURCES = sorted(Path("src").rglob("*.pyx"))
+SOURCES = sorted(Path("src/bilevel/native").glob("*.pyx"))
 FLAGS = ["-O2", "-g0", "-std=c++17"]  # -g0: without what debuggers need, which is ten times the code
 FLAGS_OF = {"msvc": ["/O2", "/std:c++17", "/EHsc"]}  # of compilers that have others
 

@@ -6,11 +6,11 @@ import random
 from collections.abc import Sequence
 
 from bilevel.rules.closures import can_be_chained, closure
-from bilevel.rules.engine import Instance, RuleEngine
-from bilevel.rules.engine.compiled_executor import CompiledExecutor
-from bilevel.rules.matching import Match, best_matches, bind_action, bindings, output_variables
+from bilevel.rules.engine import RuleEngine
+from bilevel.rules.matching import Match, matches_in_order, output_variables
 from bilevel.rules.rule import Rule
 from bilevel.symbolic.domain import EQUALITY, Action, Atom, Domain, Facts, Outcome, Parameter, Predicate, Schema
+from bilevel.symbolic.semantics import bind_outcome, progress
 
 TYPES = {"box": "thing", "disc": "thing", "thing": "object", "spot": "object"}
 KINDS = ["box", "disc", "thing", "spot", "object"]
@@ -106,80 +106,49 @@ def random_objects(rng: random.Random) -> dict[str, str]:
     return {"c0": "spot", **{name: rng.choice(KINDS[:4]) for name in names}}
 
 
-def chosen(engine: RuleEngine) -> tuple[Rule, list[str]] | None:
-    return instance_of(engine, engine.choose())
+def outputs(match: Match) -> tuple[int, tuple[str, ...]]:
+    """What is compared of a match: which rule, of perhaps equal ones, and the values of its outputs."""
+    return id(match.rule), tuple(match.binding[v] for v in output_variables(match.rule))
 
 
-def instance_of(engine: RuleEngine, instance: Instance | None) -> tuple[Rule, list[str]] | None:
-    return None if instance is None else (engine.rules[instance[0]], list(instance[1]))
-
-
-def outputs(match: Match | None) -> tuple[Rule, list[str]] | None:
-    return None if match is None else (match.rule, [match.binding[v] for v in output_variables(match.rule)])
-
-
-def follow(seed: int, updates: int) -> None:
-    """Compare engine and definition along one random sequence of updates."""
+def follow(seed: int, updates: int, is_compiled: bool) -> None:
+    """Compare engine and definition along one random sequence of actions, facts, goals and objects."""
     rng = random.Random(seed)
     domain = random_domain(rng)
     rules = [random_rule(rng, domain) for _ in range(rng.choice([1, 2, 3, 4, 8]))]
     objects = random_objects(rng)
     state, goal = random_facts(rng, domain, objects, 14), random_facts(rng, domain, objects, 6)
-    engine = RuleEngine(rules, domain, state, goal, objects, commit=True)
-    if seed % 2 and isinstance(engine.executor, CompiledExecutor):
-        engine.executor.it.rest_after(rng.randint(0, 1))  # views are let go of and built again all the time
+    engine = RuleEngine(rules, domain, state, goal, objects, is_compiled=is_compiled)
     for _ in range(updates):
-        expected = next(iter(best_matches(rules, domain, state, goal, objects)), None)
-        assert chosen(engine) == outputs(expected), f"seed {seed}"
-        assert engine.open_goals() == len(goal - state)
-        check_serving(rng, engine, rules, domain, state, goal, objects)
-        if expected is not None and rng.random() < 0.5:
-            state = apply(engine, domain, state, expected)
-        elif rng.random() < 0.2:
-            name, kind = f"o{rng.randint(0, 99)}", rng.choice(KINDS[:4])
-            if name not in objects:
-                objects[name] = kind
-                engine.declare(name, kind)
-        else:
-            for fact in sorted(random_facts(rng, domain, objects, 3)):
-                state = state - {fact} if fact in state else state | {fact}
-                (engine.add if fact in state else engine.remove)(fact)
+        matches = list(matches_in_order(rules, domain, state, goal, objects))
+        expected = list(dict.fromkeys(map(outputs, matches)))
+        instance = engine.choose()
+        assert (instance and outputs(engine.match(instance))) == next(iter(expected), None), seed
+        assert [outputs(match) for match in engine.matches()] == expected, seed
+        for fact in sorted(goal - state)[:2]:
+            check_serving(engine, fact, matches)
+        engine.follow(state)  # after an action it is told what it knows already
+        if matches and rng.random() < 0.5:
+            state = apply(engine, domain, state, matches[0])
+            continue
+        if rng.random() < 0.2:
+            name = f"o{rng.randint(0, 99)}"
+            objects = {name: rng.choice(KINDS[:4]), **objects}
+        state ^= random_facts(rng, domain, objects, 3)
+        if rng.random() < 0.3:
+            goal ^= random_facts(rng, domain, objects, 3)
+        engine.follow(state, goal, objects)
 
 
-def check_serving(
-    rng: random.Random,
-    engine: RuleEngine,
-    rules: Sequence[Rule],
-    domain: Domain,
-    state: Facts,
-    goal: Facts,
-    objects: dict[str, str],
-) -> None:
-    """For one open goal: the engine's first rule that serves it is the definition's."""
-    if not goal - state:
-        return
-    fact = rng.choice(sorted(goal - state))
-    found = instance_of(engine, engine.server(fact.predicate)(*fact.terms))
-    expected = None
-    for rule in sorted(rules, key=lambda rule: rule.priority):
-        serving = [
-            Match(rule, b)
-            for b in bindings(rule, domain, state, goal, objects)
-            if fact in {Atom(a.predicate, tuple(b.get(t, t) for t in a.terms)) for a in rule.goal_condition}
-        ]
-        if serving:
-            expected = min([m.binding[v] for v in output_variables(rule)] for m in serving)
-            assert found == (rule, expected), fact
-            return
-    assert found is None
+def check_serving(engine: RuleEngine, fact: Atom, matches: Sequence[Match]) -> None:
+    """For an open goal: the engine's first rule that serves it is the definition's."""
+    serving = [outputs(match) for match in matches if fact in match.served]
+    instance = engine.serve(fact)
+    assert (instance and outputs(engine.match(instance))) == next(iter(serving), None), fact
 
 
 def apply(engine: RuleEngine, domain: Domain, state: Facts, match: Match) -> Facts:
-    action = bind_action(match.rule.action, match.binding)
-    schema = domain.schemas[action.name]
-    binding = dict(zip((p.name for p in schema.parameters), action.arguments, strict=True))
-    outcome = schema.outcomes[0]
-    engine.applier(schema, 0)(*action.arguments)
-    add = frozenset(Atom(a.predicate, tuple(binding.get(t, t) for t in a.terms)) for a in outcome.add)
-    delete = frozenset(Atom(a.predicate, tuple(binding.get(t, t) for t in a.terms)) for a in outcome.delete)
-    return (state - delete) | add
+    schema = domain.schemas[match.action.name]
+    engine.apply(schema, 0, match.action.arguments)
+    binding = dict(zip((p.name for p in schema.parameters), match.action.arguments, strict=True))
+    return progress(state, bind_outcome(schema.outcomes[0], binding))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from bilevel.compiled import PURE, find
-from bilevel.rules.engine.numbering import COMPILED
+from bilevel.rules.engine.objects import COMPILED
 
-EXECUTORS = {"compiled": "0", "written": "1"}  # what the variable `PURE` is for them
+EXECUTORS = {"compiled": "0", "python": "1"}  # what the variable `PURE` is for them
 
 
 @pytest.fixture(params=EXECUTORS)

@@ -32,6 +32,7 @@ class Allowed(NamedTuple):
 
 
 LAYERS: Mapping[str, Allowed] = {
+    "native": Allowed(()),
     "symbolic": Allowed(("compiled",)),
     "rules": Allowed(("symbolic", "compiled")),
     "planning": Allowed(("symbolic", "compiled", "files"), ("matplotlib",)),

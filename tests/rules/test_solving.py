@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from typing import Any
 
 import pytest
 from notation import facts, golden_rules
 
-from bilevel.rules import rollouts, solving
-from bilevel.rules.engine import compiled_executor, rule_engine
+from bilevel.rules import solving
 from bilevel.rules.matching import Match, best_matches, bindings, output_variables
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import parse_rules
@@ -154,28 +152,6 @@ def test_solving_follows_the_definition_on_random_domains(block: int) -> None:
     assert stops == {Stop.SOLVED, Stop.NO_RULE, Stop.STEP_BOUND, Stop.NOT_APPLICABLE}
 
 
-def test_solving_begins_anew_where_it_gets_to_a_rule_that_explodes(monkeypatch: pytest.MonkeyPatch) -> None:
-    begun = []
-
-    def begin(*given: Any) -> rollouts.Rollout:
-        begun.append(given)
-        return rollouts.rollout(*given)
-
-    monkeypatch.setattr(solving, "rollout", begin)
-    monkeypatch.setattr(compiled_executor, "is_suspect", lambda rule, _: len(rule.variables) > 2)
-    monkeypatch.setattr(compiled_executor, "explodes", lambda *_: True)
-    monkeypatch.setattr(
-        rule_engine, "exploding", lambda rules, *_: [i for i, rule in enumerate(rules) if len(rule.variables) > 2]
-    )
-    for seed in range(40):
-        rng = random.Random(seed)
-        domain = random_domain(rng)
-        rules = [random_rule(rng, domain) for _ in range(4)]
-        state, goal = random_atoms(rng, domain, OBJECTS, 12), random_atoms(rng, domain, OBJECTS, 8)
-        agrees_with_definition(rules, domain, Problem("p", "random", OBJECTS, state, goal), steps=12)
-    assert begun
-
-
 # Goals that undo each other: a dish must end up aiming somewhere, and must turn away to take its images.
 DISHES = parse_domain(
     """
@@ -293,7 +269,7 @@ def test_it_stops_when_it_goes_round_in_circles(number: int, tail: int, commit: 
 
 def test_a_long_way_is_not_a_circle(monkeypatch: pytest.MonkeyPatch) -> None:
     """Even when circles are looked out for; and a goal reached with the last step allowed is reached."""
-    monkeypatch.setattr(rollouts, "PATIENCE", 1000)
+    monkeypatch.setattr(solving, "PATIENCE", 1000)
     length = 2500
     objects = {f"p{i}": "place" for i in range(length + 1)}
     state = facts("at p0, " + ", ".join(f"road p{i} p{i + 1}" for i in range(length)))

@@ -6,7 +6,7 @@ label names them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import lru_cache
 
 from bilevel.rules.rule import Rule
@@ -46,25 +46,23 @@ def closures_in(rules: Iterable[Rule], domain: Domain) -> frozenset[str]:
 @lru_cache(maxsize=64)
 def with_closures(facts: Facts, predicates: frozenset[str]) -> Facts:
     """Return the facts and those of the closures of these predicates."""
-    if not predicates:
-        return facts
     found = set(facts)
     for name in predicates:
-        steps: dict[str, list[str]] = {}
-        for predicate, terms in facts:
-            if predicate == name:
-                steps.setdefault(terms[0], []).append(terms[1])
-        found.update(Atom(name + MARK, pair) for pair in _pairs(steps))
+        found.update(Atom(name + MARK, pair) for pair in chains(fact.terms for fact in facts if fact.predicate == name))
     return frozenset(found)
 
 
-def _pairs(steps: Mapping[str, list[str]]) -> Iterable[tuple[str, str]]:
+def chains(links: Iterable[tuple[str, ...]]) -> set[tuple[str, ...]]:
+    """Return the pairs of which one or more links lead from the first to the second: the transitive closure."""
+    steps: dict[str, list[str]] = {}
+    for start, end in links:
+        steps.setdefault(start, []).append(end)
+    found = set[tuple[str, ...]]()
     for start in steps:
-        seen: dict[str, None] = dict.fromkeys(steps[start])
-        queue = list(seen)
+        queue, seen = [*steps[start]], set[str]()
         for here in queue:  # which grows meanwhile
-            for there in steps.get(here, ()):
-                if there not in seen:
-                    seen[there] = None
-                    queue.append(there)
-        yield from ((start, there) for there in seen)
+            if here not in seen:
+                seen.add(here)
+                queue += steps.get(here, ())
+        found.update((start, there) for there in seen)
+    return found

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import groupby, product
+from types import MappingProxyType
 from typing import NamedTuple
 
 from bilevel.rules.closures import closures_in, predicate_of, with_closures
@@ -73,14 +74,21 @@ def asked_types(rule: Rule, domain: Domain) -> dict[str, str]:
     return {variable: rule.types[variable] for variable in free_variables(rule)} | checked_types(rule, domain)
 
 
-def bindings(rule: Rule, domain: Domain, state: Facts, goal: Facts, objects: Mapping[str, str]) -> Iterator[Binding]:
-    """Yield every binding for which the rule applies."""
+def bindings(
+    rule: Rule,
+    domain: Domain,
+    state: Facts,
+    goal: Facts,
+    objects: Mapping[str, str],
+    given: Mapping[str, str] = MappingProxyType({}),
+) -> Iterator[Binding]:
+    """Yield every binding for which the rule applies and in which some variables have given values."""
     unachieved = goal - state
     state = with_closures(state, closures_in([rule], domain))
     conditions = [(atom, state) for atom in sorted(rule.state_condition)]
     conditions += [(atom, unachieved) for atom in sorted(rule.goal_condition)]
-    types, free = checked_types(rule, domain), free_variables(rule)
-    for found in join(conditions, {}):
+    types, free = checked_types(rule, domain), [v for v in free_variables(rule) if v not in given]
+    for found in join(conditions, dict(given)):
         for names in product(objects, repeat=len(free)):
             binding = found | dict(zip(free, names, strict=True))
             if (

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from bilevel.rules.commitment import CommittedChoice
 from bilevel.rules.engine import Instance, RuleEngine
-from bilevel.rules.instances import Instances
-from bilevel.rules.matching import Match, bind_action
+from bilevel.rules.matching import Match, bindings
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import require_open_world
 from bilevel.rules.why_not import why_not
@@ -28,10 +26,11 @@ class RulePolicy:
         self.domain = domain
         self.commit = commit
         self.open_world = open_world
-        self._objects: dict[str, str] = {}
+        self._objects = dict(domain.constants)
         self._state = self._goal = NO_FACTS
         self._engine: RuleEngine | None = None
-        self._choose: Callable[[], Instance | None] = lambda: None
+        self._instance: Instance | None = None
+        self._is_chosen = False  # the instance for this state and goal
         self.follow(rules)
 
     def __repr__(self) -> str:
@@ -48,9 +47,12 @@ class RulePolicy:
     def reset(self, state: Facts, goal: Facts, objects: Mapping[str, str] | None = None) -> None:
         """Begin an episode; `objects` gives the types of the objects known so far."""
         self._objects = {**self.domain.constants, **(objects or {})}
-        self._state, self._goal = state, goal
+        self._begin(state, goal)
+
+    def _begin(self, state: Facts, goal: Facts) -> RuleEngine:
         self._engine = RuleEngine(self.rules, self.domain, state, goal, self._objects, commit=self.commit)
-        self._choose = CommittedChoice(self._engine) if self.commit else self._engine.choose
+        self._state, self._goal, self._is_chosen = state, goal, False
+        return self._engine
 
     @property
     def objects(self) -> Mapping[str, str]:
@@ -62,48 +64,44 @@ class RulePolicy:
         for name, kind in objects.items():
             if name not in self._objects:
                 self._objects[name] = kind
+                self._is_chosen = False
                 if self._engine is not None:
                     self._engine.declare(name, kind)
 
     def choose(self, state: Facts, goal: Facts) -> Action | None:
         """Return the action of the rule that fires, or `None` where no rule applies."""
-        engine = self._following(state, goal)
-        instance = self._choose()
-        return bind_action(engine.rules[instance[0]].action, engine.binding(instance)) if instance else None
+        instance = self._choice(state, goal)
+        assert self._engine is not None
+        return self._engine.action(instance) if instance else None
 
     def alternatives(self, state: Facts, goal: Facts) -> Iterator[Action]:
         """Yield the actions of all rules that apply, each once; the first is what `choose` returns.
 
         This asks every rule about the whole state, so it takes longer.
         """
-        seen = set()
-        for match in Instances(self.rules, self.domain).in_order(state, goal, self._objects):
-            if match.action not in seen:
-                seen.add(match.action)
-                yield match.action
+        self._choice(state, goal)
+        assert self._engine is not None
+        yield from dict.fromkeys(match.action for match in self._engine.matches())
 
     def explain(self, state: Facts, goal: Facts) -> Match | None:
         """Return the rule that fires, with all its variables bound."""
-        engine = self._following(state, goal)
-        instance = self._choose()
+        instance = self._choice(state, goal)
         if instance is None:
             return None
-        rule = Instances([engine.rules[instance[0]]], self.domain)
-        return next(rule.in_order(state, goal, self._objects, engine.binding(instance)))
+        assert self._engine is not None
+        rule, outputs = self._engine.match(instance)
+        found = bindings(rule, self.domain, state, goal, self._objects, outputs)
+        return Match(rule, min(found, key=lambda binding: sorted(binding.items())))
 
     def why_not(self, state: Facts, goal: Facts) -> str:
         """Return why no rule applies: the rules that came closest and what each of them lacks, a line each."""
         return why_not(self.rules, self.domain, state, goal, self._objects)
 
-    def _following(self, state: Facts, goal: Facts) -> RuleEngine:
-        """Return the engine, brought up to date."""
-        if self._engine is None or goal != self._goal:
-            self.reset(state, goal, self._objects)
-        assert self._engine is not None
-        if state != self._state:
-            for fact in state - self._state:  # additions first: fewer views fall empty between
-                self._engine.add(fact)
-            for fact in self._state - state:
-                self._engine.remove(fact)
-            self._state = state
-        return self._engine
+    def _choice(self, state: Facts, goal: Facts) -> Instance | None:
+        """Return the instance that fires; what is asked again is answered as before."""
+        engine = self._engine or self._begin(state, goal)
+        if not (self._is_chosen and state == self._state and goal == self._goal):
+            engine.follow(state, goal)
+            self._instance = engine.choose()
+            self._state, self._goal, self._is_chosen = state, goal, True
+        return self._instance

@@ -166,7 +166,7 @@ def read_packed(path: str | PathLike[str], domain: Domain) -> PackedProblem | No
 
 def packed_problem(data: bytes, domain: Domain) -> PackedProblem | None:
     """Return the problem of a text; `None` without the compiled parts, and where the text is not plainly written."""
-    reader = find("bilevel.symbolic._reading")
+    reader = find("bilevel.native.text")
     return reader.packed_problem(data, domain) if reader else None
 
 

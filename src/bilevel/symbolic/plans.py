@@ -52,7 +52,7 @@ def write_plan(plan: Plan) -> str:
 
 def plan_chunks(plan: Plan) -> Iterator[bytes]:
     """Yield the text of `write_plan` in blocks, which is made of integers where the plan is."""
-    compiled = find("bilevel.symbolic._plans")
+    compiled = find("bilevel.native.text")
     if compiled is None or not isinstance(plan.actions, PackedActions):
         yield write_plan(plan).encode()
     else:

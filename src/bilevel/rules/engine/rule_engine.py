@@ -1,67 +1,56 @@
 """The rule engine: finds the rule that fires while facts come and go, at a cost that does not grow with the objects.
 
-Two ways in: follow a problem by applying actions, or add and remove facts as a robot's labels change. `choose` agrees
-with the first of `matching.best_matches`, which is its definition and its test.
+`choose` agrees with the first of `matching.best_matches`, which is its definition and its test. There are two executors
+of the same plans with the same face: a compiled one, and one in Python, which is quicker where objects are few.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from array import array
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from bilevel.compiled import find
-from bilevel.rules.engine.asked import Instance, in_order
-from bilevel.rules.engine.compiled_executor import CompiledExecutor
-from bilevel.rules.engine.explosion import exploding
-from bilevel.rules.engine.numbering import COMPILED
-from bilevel.rules.engine.rows import tables_for
-from bilevel.rules.matching import output_variables
+from bilevel.rules.closures import MARK, closures_in
+from bilevel.rules.engine.asked import Instance, in_order, is_safe, relations_asked
+from bilevel.rules.engine.executor import MOST_WORK, Status, filled
+from bilevel.rules.engine.lowering import Lowering
+from bilevel.rules.engine.objects import (
+    COMPILED,
+    Contents,
+    NumberedObjects,
+    Table,
+    contents_of_facts,
+    contents_of_problem,
+)
+from bilevel.rules.engine.plans import plans_for
+from bilevel.rules.engine.views import Relation, Statistics
+from bilevel.rules.matching import Match, output_variables
 from bilevel.rules.rule import Rule
-from bilevel.symbolic.domain import Atom, Domain, Facts, Schema
+from bilevel.symbolic.domain import NO_FACTS, Action, Atom, BadInput, Domain, Facts, Schema
+from bilevel.symbolic.packed import NUMBER, PackedActions, PackedProblem, Rows
 
-if TYPE_CHECKING:
-    from bilevel.rules.engine.searching_executor import SearchingExecutor
-    from bilevel.rules.engine.written_executor import WrittenExecutor
-
-    Executor: TypeAlias = CompiledExecutor | WrittenExecutor | SearchingExecutor
+NO_ROWS = Rows(0, array(NUMBER))
+FEW_OBJECTS = 100  # with no more of them the executor in Python is quicker
 
 
-def executor_for(
-    rules: tuple[Rule, ...],
-    domain: Domain,
-    state: Collection[Atom],
-    goal: Facts,
-    objects: Mapping[str, str],
-    commit: bool,
-) -> Executor:
-    """Return the compiled executor where there is one, and one that searches for rules that explode."""
-    searched = exploding(rules, domain, len(objects), tables_for(rules, domain, state, goal, objects))
-    viewed = tuple(rule for place, rule in enumerate(rules) if place not in searched)
-    executor: CompiledExecutor | WrittenExecutor
-    if find(COMPILED):
-        executor = CompiledExecutor.of_facts(viewed, domain, state, goal, objects, commit)
-    else:
-        from bilevel.rules.engine.written_executor import WrittenExecutor
+class RuleTooCostly(BadInput):
+    """Whether a rule applies takes too long to find out."""
 
-        executor = WrittenExecutor(viewed, domain, state, goal, objects, commit)
-    if not searched:
-        return executor
-    from bilevel.rules.engine.searched_rules import SearchedRules
-    from bilevel.rules.engine.searching_executor import SearchingExecutor
-
-    found = SearchedRules({place: rules[place] for place in searched}, domain, state, goal, objects)
-    return SearchingExecutor(executor, found, rules)
+    def __init__(self, rule: Rule) -> None:
+        text = str(rule) if len(str(rule)) <= 100 else f"{str(rule)[:60]} … -> {rule.action}"
+        super().__init__(
+            f"{rule.source or 'rules'}: this rule's conditions have too many combinations, more than {MOST_WORK:,}; "
+            f"link its {len(rule.variables)} variables by more conditions, or make several rules of it: {text}"
+        )
 
 
 class RuleEngine:
     """The facts and open goals that the rules ask about, and an executor that keeps the rules' views of them.
 
     `state` and `goal` hold atoms; `objects` gives the types of the objects, which matter where a variable's type does
-    not follow from the facts it occurs in. `choose` returns the instance that fires, or `None` where no rule applies.
-    With `commit` the engine can also be asked for the first rule that serves one given goal fact.
-
-    The compiled executor follows the plans as data; without it a Python program is written for them. Rules that explode
-    have no views and are searched.
+    not follow from the facts it occurs in. With `commit` the goal fact that the last rule served is served until it
+    holds or no rule serves it. `is_compiled` demands one of the executors.
     """
 
     def __init__(
@@ -73,38 +62,258 @@ class RuleEngine:
         objects: Mapping[str, str],
         *,
         commit: bool = False,
+        is_compiled: bool | None = None,
     ) -> None:
-        self.rules = in_order(rules)
-        self.domain = domain
-        self.executor = executor_for(self.rules, domain, state, goal, objects, commit)
-        self.choose: Callable[[], Instance | None] = self.executor.choose
-        self.open_goals: Callable[[], int] = self.executor.open_goals
+        self._state, self._goal, self._kinds = state, goal, dict(objects)
+        is_compiled = (len(objects) > FEW_OBJECTS if is_compiled is None else is_compiled) and bool(find(COMPILED))
+        self._begin(rules, domain, contents_of_facts(domain, state, goal, objects, is_compiled), commit)
 
-    def server(self, predicate: str) -> Callable[..., Instance | None]:
-        """Return a function from the terms of a goal fact to the first instance that serves it, if it is open."""
-        return self.executor.server(predicate)
+    @classmethod
+    def of_problem(cls, rules: Sequence[Rule], domain: Domain, problem: PackedProblem, commit: bool) -> RuleEngine:
+        """Return a compiled engine for a problem that is numbers already; it follows its own actions alone."""
+        engine = cls.__new__(cls)
+        engine._state, engine._goal, engine._kinds = NO_FACTS, NO_FACTS, {}
+        engine._begin(rules, domain, contents_of_problem(domain, problem), commit)
+        return engine
 
-    def add(self, fact: Atom) -> None:
-        """Make a fact true."""
-        self.executor.add(fact)
+    def _begin(self, rules: Sequence[Rule], domain: Domain, contents: Contents, commit: bool) -> None:
+        self.rules, self.domain = in_order(rules), domain
+        self._outputs = [output_variables(rule) for rule in self.rules]
+        places = [{variable: place for place, variable in enumerate(outputs)} for outputs in self._outputs]
+        self._heads = [
+            (rule.action.name, filled([found.get(term, term) for term in rule.action.arguments]))
+            for rule, found in zip(self.rules, places, strict=True)
+        ]
+        self._objects, self._planned = contents.objects, set[int]()
+        self.executor: Any = contents.objects.executor(commit)
+        arities = relations_to_keep(self.rules, domain, [name for name, rows in contents.goal.items() if rows.size])
+        self._relations = {r: self.executor.add_relation(n, is_goal=r.kind == "goal") for r, n in arities.items()}
+        found = self._relations.get
+        self._predicates = {
+            name: (found(Relation("state", name), -1), found(Relation("goal", name), -1))
+            for name in {relation.name for relation in arities if relation.kind != "type"}
+        }
+        tables = {relation: self._load(relation, arity, contents) for relation, arity in arities.items()}
+        for name in sorted(closures_in(self.rules, domain)):
+            closure = Relation("state", name + MARK)
+            self.executor.close(self._relations[Relation("state", name)], self._relations[closure])
+            pairs: Any = self.executor.terms(self._relations[closure])
+            tables[closure] = Table(2, Rows(len(pairs) // 2, pairs))
+        statistics = Statistics(tables)
+        self._plans = plans_for(self.rules, domain, arities, statistics)
+        self._lowering = Lowering(self.executor, self._plans.planner, self._relations, self._objects.value)
+        self._operations: dict[tuple[str, int], int] = {}
+        for place, rule in enumerate(self.rules):
+            self._add_rule(place, rule)
 
-    def remove(self, fact: Atom) -> None:
-        """Make a fact false."""
-        self.executor.remove(fact)
+    # Building
 
-    def declare(self, name: str, kind: str) -> None:
-        """Make a new object of a type known."""
-        self.executor.declare(name, kind)
+    def _load(self, relation: Relation, arity: int, contents: Contents) -> Table:
+        """Hand over the rows of a relation; return a table of what it will come to look like: goals are among facts."""
+        number = self._relations[relation]
+        holding, wanted = contents.state.get(relation.name, NO_ROWS), contents.goal.get(relation.name, NO_ROWS)
+        if relation.kind == "type":
+            holding, wanted = contents.of_type(relation.name), NO_ROWS
+        if relation.kind == "goal":
+            self.executor.load(number, wanted.terms, wanted.size)
+            self.executor.mark_achieved(number, holding.terms, holding.size)
+            return Table(arity, wanted)
+        self.executor.load(number, holding.terms, holding.size)
+        return Table(arity, holding, wanted)
 
-    def applier(self, schema: Schema, outcome: int) -> Callable[..., None]:
-        """Return the function that applies an outcome of a rule's action to its arguments and nature's choices."""
-        return self.executor.applier(schema, outcome)
+    def _add_rule(self, place: int, rule: Rule) -> None:
+        """Hand over what can be said of a rule before its joins are planned."""
+        literals = self._plans.literals(place)
+        ground = [literal for literal in literals if not literal.variables]
+        slots = self._lowering.slots(ground, ())
+        schema = self.domain.schemas[rule.action.name]
+        is_certain = schema.is_deterministic and is_safe(rule, self.domain)
+        goals = sorted(rule.goal_condition)
+        outputs = {variable: place for place, variable in enumerate(self._outputs[place])}
+        self.executor.add_rule(
+            sorted({self._relations[literal.relation] for literal in literals if literal.enumerable}),
+            self._lowering.values(slots),
+            self._lowering.checks(ground, slots),
+            [self._relations[Relation("goal", atom.predicate)] for atom in goals],
+            self._terms(goals[0].terms if goals else (), outputs),
+            self._terms(rule.action.arguments, outputs),
+            self._operation(schema, 0) if is_certain else -1,
+        )
+
+    def _terms(self, terms: Iterable[str], places: Mapping[str, int]) -> list[Any]:
+        return [places[term] if term in places else self._objects.constant(term) for term in terms]
+
+    def _operation(self, schema: Schema, number: int) -> int:
+        key = schema.name, number
+        if key not in self._operations:
+            outcome = schema.outcomes[number]
+            places = {p.name: place for place, p in enumerate((*schema.parameters, *outcome.chosen))}
+            effects = [
+                [
+                    (*self._predicates[atom.predicate], self._terms(atom.terms, places))
+                    for atom in sorted(atoms) if atom.predicate in self._predicates
+                ]
+                for atoms in (outcome.add, outcome.delete - outcome.add)
+            ]  # fmt: skip
+            self._operations[key] = self.executor.add_operation(*effects)
+        return self._operations[key]
+
+    # Asking
+
+    def _ask(self, question: Callable[[], int]) -> int:
+        """Ask the executor, and plan the rules that must be planned for the answer."""
+        try:
+            while (status := question()) == Status.PLAN:
+                self._plan(self.executor.chosen)
+        except OverflowError:
+            raise RuleTooCostly(self.rules[self.executor.chosen]) from None
+        return status
+
+    def _plan(self, rule: int) -> None:
+        """Hand over how the instances of a rule are found, or if that is done, those that serve a goal."""
+        if rule in self._planned:
+            self._lowering.plan_serving(rule, self._plans.plan(rule), self._plans.servings(rule))
+        else:
+            self._lowering.plan_rule(rule, self._plans.plan(rule))
+            self._planned.add(rule)
+
+    def choose(self) -> Instance | None:
+        """Return the instance that fires, a rule's place and the values of its outputs; `None` if no rule applies."""
+        return self._found(self._ask(self.executor.choose))
+
+    def serve(self, goal: Atom, rule: int = -1) -> Instance | None:
+        """Return the first instance, of all rules or of one, that serves an open goal fact."""
+        number = self._predicates.get(goal.predicate, (-1, -1))[1]
+        if number < 0:
+            return None
+        terms = self._objects.values(goal.terms)
+        return self._found(self._ask(lambda: self.executor.serve(number, terms, rule)))
+
+    def _found(self, status: int) -> Instance | None:
+        return (self.executor.chosen, self._objects.names(self.executor.found)) if status == Status.FOUND else None
+
+    def instances(self, rule: int) -> list[tuple[str, ...]]:
+        """Return the values of the outputs of all instances of a rule, in the order in which ties are decided."""
+        self._ask(lambda: self.executor.every(rule))
+        return [self._objects.names(found) for found in self.executor.instances]
+
+    def matches(self) -> Iterator[Match]:
+        """Yield all instances, with their outputs alone, in the order in which they fire."""
+        for place, rule in enumerate(self.rules):
+            for values in self.instances(place):
+                yield Match(rule, dict(zip(self._outputs[place], values, strict=True)))
+
+    def match(self, instance: Instance) -> Match:
+        """Return the rule and the values of the outputs of an instance."""
+        place, values = instance
+        return Match(self.rules[place], dict(zip(self._outputs[place], values, strict=True)))
+
+    def action(self, instance: Instance) -> Action:
+        """Return the action of an instance."""
+        place, values = instance
+        name, arguments = self._heads[place]
+        return Action(name, arguments(values))
+
+    def open_goals(self) -> int:
+        """Return how many goals do not hold."""
+        found: int = self.executor.open_goals()
+        return found
 
     def holds(self, fact: Atom) -> bool:
         """Return whether a fact holds, for the predicates that some rule or the action of an unsafe one asks about."""
-        return self.executor.holds(fact)
+        state, _ = self._predicates.get(fact.predicate, (-1, -1))
+        return state >= 0 and bool(self.executor.has(state, self._objects.values(fact.terms)))
 
-    def binding(self, instance: Instance) -> dict[str, str]:
-        """Return the values of an instance's outputs by variable."""
-        rule, values = instance
-        return dict(zip(output_variables(self.rules[rule]), values, strict=True))
+    # Following
+
+    def follow(self, state: Facts, goal: Facts | None = None, objects: Mapping[str, str] | None = None) -> None:
+        """Bring the engine up to date; only what differs from before is handed on, additions first."""
+        try:
+            if state is not self._state:
+                self._set(state.difference(self._state), True)
+                self._set(frozenset(self._state).difference(state), False)
+                self._state = state
+            if goal is not None and goal != self._goal:
+                self._aim(goal)
+            if objects is not None and objects != self._kinds:
+                self._know(objects)
+        except OverflowError:
+            raise RuleTooCostly(self.rules[self.executor.chosen]) from None
+
+    def _set(self, facts: Iterable[Atom], present: bool) -> None:
+        predicates, values, change = self._predicates, self._objects.values, self.executor.set
+        for name, terms in facts:
+            found = predicates.get(name)
+            if found is not None:
+                change(*found, values(terms), present)
+
+    def _aim(self, goal: Facts) -> None:
+        """Make these the goals."""
+        for facts, wanted in ((goal - self._goal, True), (self._goal - goal, False)):
+            for fact in facts:
+                _, number = self._predicates.get(fact.predicate, (-1, -1))
+                if number >= 0:
+                    self.executor.want(number, self._objects.values(fact.terms), wanted, fact in self._state)
+        self._goal = goal
+
+    def _know(self, objects: Mapping[str, str]) -> None:
+        """Make these the objects there are."""
+        for kinds, others, present in ((objects, self._kinds, True), (self._kinds, objects, False)):
+            for name, kind in kinds.items():
+                if others.get(name) != kind:
+                    self._set_types(name, kind, present)
+        self._kinds = dict(objects)
+
+    def declare(self, name: str, kind: str) -> None:
+        """Make a new object of a type known."""
+        self._kinds[name] = kind
+        self._set_types(name, kind, True)
+
+    def _set_types(self, name: str, kind: str, present: bool) -> None:
+        for relation, number in self._relations.items():
+            if relation.kind == "type" and self.domain.is_subtype(kind, relation.name):
+                self.executor.set(number, -1, self._objects.values((name,)), present)
+
+    # Acting
+
+    def apply(self, schema: Schema, outcome: int, values: tuple[str, ...]) -> None:
+        """Carry out this outcome of the schema, given its arguments and what nature chose."""
+        operation = self._operation(schema, outcome)
+        try:
+            self.executor.apply(operation, self._objects.values(values))
+        except OverflowError:
+            raise RuleTooCostly(self.rules[self.executor.chosen]) from None
+
+    def run(self, bound: int) -> int:
+        """Choose and act until so many actions are done, or the executor cannot go on by itself; return its status."""
+        return self._ask(lambda: self.executor.run(bound))
+
+    @property
+    def steps(self) -> int:
+        """How many actions were done in runs."""
+        count: int = self.executor.steps
+        return count
+
+    def fingerprint(self) -> object:
+        """Return what tells states, and the goals served in them, apart; it counts changes from the first call on."""
+        self.executor.watch()
+        return self.executor.fingerprint, self.executor.committed
+
+    def chosen(self) -> tuple[int, tuple[str, ...]]:
+        """Return the rule whose action is to be done when a run stops at one, and the action's arguments."""
+        return self.executor.chosen, self._objects.names(self.executor.arguments)
+
+    def actions(self) -> Sequence[Action]:
+        """Return what was done in runs."""
+        if isinstance(self._objects, NumberedObjects):
+            places = {name: place for place, name in enumerate(self.domain.schemas)}
+            done = self.executor.actions([places[rule.action.name] for rule in self.rules])
+            return PackedActions(self.domain, self._objects.by_number(), *done)
+        return [Action(self.rules[rule].action.name, arguments) for rule, arguments in self.executor.done]
+
+
+def relations_to_keep(rules: Sequence[Rule], domain: Domain, goals: Iterable[str]) -> dict[Relation, int]:
+    """Return the relations with their arities: what rules ask about, goals, and what closures follow from."""
+    arities = relations_asked(rules, domain)
+    arities |= {Relation("goal", name): domain.predicates[name].arity for name in sorted(goals)}
+    return arities | {Relation("state", name): 2 for name in sorted(closures_in(rules, domain))}

@@ -1,6 +1,7 @@
 // Sets of rows of objects, with indexes.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 
 #include "objects.hpp"
@@ -234,11 +235,16 @@ class Relation {
     return int(indexes_.size()) - 1;
   }
 
-  void clear() {
-    std::vector<Index> kept;
-    for (Index& index : indexes_) kept.emplace_back(index.columns());
-    *this = Relation(arity(), keeps_rows_);
-    indexes_ = std::move(kept);
+  // Make a row of goals known that is not open, or known no longer.
+  void know(Row row, bool known) {
+    Number number = table_.find(row);
+    if (known && number == NONE) {
+      number = table_.insert(row);
+      if (is_in_.size() <= number) is_in_.resize(number + 1);
+      is_in_[number] = false;
+    } else if (!known && number != NONE) {
+      table_.erase(number);
+    }
   }
 
  private:

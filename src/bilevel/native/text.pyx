@@ -1,5 +1,5 @@
 # cython: boundscheck=False, wraparound=False
-"""Reads plainly written problems of any size straight into integers.
+"""Reads plainly written problems of any size straight into integers, and writes plans of millions of steps from them.
 
 Plain are ASCII texts whose objects come before facts and goals, whose first state is a list of facts and of numeric
 values, and whose goal is one fact or an `and` of some. Everything else, right or wrong, is left to the ordinary reader.
@@ -7,29 +7,72 @@ values, and whose goal is one fact or an `and` of some. Everything else, right o
 
 from array import array
 
-from libc.stdint cimport int32_t
+from libc.stdint cimport int32_t, uint64_t
+from libcpp cimport bool
 from libcpp.string cimport string
 from libcpp.vector cimport vector
 
 from bilevel.symbolic.expressions import is_number
 from bilevel.symbolic.packed import NUMBER, Names, PackedProblem, Rows, types_of
-from bilevel.symbolic.tables cimport (
-    CLOSE,
-    END,
-    NAME,
-    OPEN,
-    STRANGE,
-    WORD,
-    NameList,
-    NameTable,
-    Scanner,
-    Token,
-    lines,
-    memory,
-    sort_rows,
-    string_view,
-    view,
-)
+
+cdef extern from "<string_view>" namespace "std" nogil:
+    cdef cppclass string_view:
+        string_view()
+        string_view(const char*, size_t)
+        const char* data()
+        size_t size()
+        bool operator==(string_view)
+
+
+cdef extern from "tables.hpp" namespace "bilevel" nogil:
+    cdef cppclass NameText:
+        NameText()
+        void split(string_view) except +
+        string_view name(size_t)
+
+    cdef cppclass NameTable:
+        NameTable()
+        void build(string_view) except +
+        int32_t find(const char*, size_t, uint64_t)
+        int32_t find(const char*, size_t, uint64_t, int32_t)
+
+    cdef cppclass NameList:
+        NameList()
+        void add(const char*, size_t) except +
+        size_t size()
+        string_view name(size_t)
+        vector[int32_t] alphabetical() except +
+
+    void sort_rows(vector[int32_t]&, size_t) except +
+
+
+cdef extern from "scanner.hpp" namespace "bilevel" nogil:
+    cdef enum Token:
+        END, OPEN, CLOSE, NAME, WORD, STRANGE
+
+    cdef cppclass Scanner:
+        const char* word
+        size_t length
+        uint64_t hash
+        Scanner()
+        Scanner(const char*, size_t)
+        Token next()
+        bool spells(string_view)
+
+
+cdef inline string_view view(bytes text):
+    return string_view(<const char*>text, len(text))
+
+
+cdef inline bytes lines(words):
+    """The words, a newline after each."""
+    return "".join([f"{word}\n" for word in words]).encode()
+
+
+cdef inline bytes memory(const vector[int32_t]& numbers):
+    """What arrays are made of."""
+    return (<const char*>numbers.data())[:numbers.size() * sizeof(int32_t)]
+
 
 LARGEST = 2**31 - 1  # bytes of a file; places in it are kept in 32 bits
 IGNORED = (":requirements", ":metric", ":length")
@@ -284,3 +327,60 @@ cdef class _Reader:
 
     cdef str word(self):
         return self.scanner.word[:self.scanner.length].decode("ascii").lower()
+
+
+# Plans
+
+NO_END = (-1, "")
+cdef int BLOCK = 50_000  # steps written at a time
+
+
+cdef class Lines:
+    """The lines of some actions as blocks of bytes; some lines have further ends."""
+
+    cdef bytes text
+    cdef NameText names
+    cdef vector[string] heads
+    cdef vector[int32_t] arities
+    cdef const int32_t[::1] schemas, arguments
+    cdef Py_ssize_t step, argument
+    cdef object ends  # steps and what their lines end with
+    cdef object end  # the next one
+    cdef Py_ssize_t end_step
+
+    def __init__(self, actions, ends):
+        self.text = actions.names.text
+        self.names.split(view(self.text))
+        for schema in actions.domain.schemas.values():
+            self.heads.push_back(f"({schema.name}".encode())
+            self.arities.push_back(len(schema.parameters))
+        self.schemas, self.arguments = actions.schemas, actions.arguments
+        self.step = self.argument = 0
+        self.ends = iter(sorted(ends.items()))
+        self.end_step, self.end = next(self.ends, NO_END)
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        cdef Py_ssize_t step, end = min(self.step + BLOCK, self.schemas.shape[0])
+        if self.step == end:
+            raise StopIteration
+        cdef string lines
+        cdef int32_t schema
+        cdef string_view name
+        for step in range(self.step, end):
+            schema = self.schemas[step]
+            lines.append(self.heads[schema])
+            for _ in range(self.arities[schema]):
+                name = self.names.name(self.arguments[self.argument])
+                lines.push_back(c" ")
+                lines.append(name.data(), name.size())
+                self.argument += 1
+            lines.push_back(c")")
+            if step == self.end_step:
+                lines.append(<string>self.end.encode())
+                self.end_step, self.end = next(self.ends, NO_END)
+            lines.push_back(c"\n")
+        self.step = end
+        return <bytes>lines

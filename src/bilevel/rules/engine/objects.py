@@ -1,0 +1,162 @@
+"""Objects and facts as executors keep them: by name in Python, as numbers for the compiled executor."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import cached_property
+from itertools import chain, compress
+from typing import Any, NamedTuple
+
+from bilevel.compiled import find
+from bilevel.rules.engine.executor import MOST_WORK, Executor
+from bilevel.symbolic.domain import Atom, Domain, Facts
+from bilevel.symbolic.packed import NUMBER, Names, PackedProblem, Rows
+
+COMPILED = "bilevel.native.engine"
+
+
+class NamedObjects:
+    """Objects that stand for themselves, for the executor in Python."""
+
+    @staticmethod
+    def executor(commits: bool) -> Executor:
+        """Return a new executor that keeps objects in this way."""
+        return Executor(commits)
+
+    values = names = staticmethod(tuple[str, ...])  # what the executor has for objects, and the names of what it has
+
+    @staticmethod
+    def value(name: str) -> str:
+        """Return what the executor has for one object, also where constants stand among places."""
+        return name
+
+    constant = value
+
+    @staticmethod
+    def terms(names: Iterable[str]) -> Any:
+        """Return the terms of many rows as the executor takes them."""
+        return list(names)
+
+
+class NumberedObjects:
+    """The numbers of the objects: their places in the order of their names; those that come later are numbered on."""
+
+    def __init__(self, names: Names | list[str], size: int) -> None:
+        self._at_first, self.size = names, size
+
+    def executor(self, commits: bool) -> Any:
+        """Return a new executor that keeps objects in this way."""
+        self._executor = find(COMPILED).Executor(self.size, commits, MOST_WORK)
+        return self._executor
+
+    @cached_property
+    def listed(self) -> list[str]:
+        """The names of the objects, each at the place that is its number."""
+        return list(self._at_first.listed if isinstance(self._at_first, Names) else self._at_first)
+
+    @cached_property
+    def numbers(self) -> dict[str, int]:
+        """The number of each object, by its name."""
+        return {name: number for number, name in enumerate(self.listed)}
+
+    def by_number(self) -> Names:
+        """Return all names in the order of the numbers."""
+        if isinstance(self._at_first, Names) and "listed" not in self.__dict__:
+            return self._at_first
+        return Names.of(self.listed)
+
+    def values(self, names: Iterable[str]) -> list[int]:
+        """Return what the executor has for these objects; new numbers for those that nobody has heard of yet."""
+        try:
+            return [self.numbers[name] for name in names]
+        except KeyError:
+            return [self._number(name) for name in names]
+
+    def _number(self, name: str) -> int:
+        if name not in self.numbers:
+            self.numbers[name] = self._executor.add_object(name, bisect(self.listed, name, hi=self.size))
+            self.listed.append(name)
+        return self.numbers[name]
+
+    def names(self, values: Iterable[int]) -> tuple[str, ...]:
+        """Return the names of what the executor has."""
+        listed = self.listed
+        return tuple([listed[number] for number in values])
+
+    def value(self, name: str) -> int:
+        """Return the number of an object that the rules name, without making a table of all."""
+        if isinstance(self._at_first, Names) and self._at_first.has(name):
+            return self._at_first.number(name)
+        return self._number(name)
+
+    def constant(self, name: str) -> int:
+        """Return what stands for an object among places of values."""
+        return -1 - self.value(name)
+
+    def terms(self, names: Iterable[str]) -> Any:
+        """Return the terms of many rows as the executor takes them."""
+        return array(NUMBER, map(self.numbers.__getitem__, names))
+
+
+Objects = NamedObjects | NumberedObjects
+
+
+class Contents(NamedTuple):
+    """Rows for each predicate of a state and of a goal, and for each type, as an executor takes them."""
+
+    objects: Objects
+    state: Mapping[str, Rows]
+    goal: Mapping[str, Rows]
+    of_type: Callable[[str], Rows]
+
+
+def contents_of_facts(
+    domain: Domain, state: Collection[Atom], goal: Facts, kinds: Mapping[str, str], is_compiled: bool
+) -> Contents:
+    """Return what facts as atoms, and the objects with their types, are to an executor."""
+    objects: Objects = NamedObjects()
+    if is_compiled:
+        names = {*kinds, *(term for facts in (state, goal) for _, terms in facts for term in terms)}
+        objects = NumberedObjects(sorted(names), len(names))
+
+    def rows(facts: Iterable[Atom]) -> dict[str, Rows]:
+        found: dict[str, list[tuple[str, ...]]] = {}
+        for predicate, terms in facts:
+            found.setdefault(predicate, []).append(terms)
+        return {name: Rows(len(each), objects.terms(chain.from_iterable(each))) for name, each in found.items()}
+
+    def of_type(kind: str) -> Rows:
+        found = [name for name, own in kinds.items() if domain.is_subtype(own, kind)]
+        return Rows(len(found), objects.terms(found))
+
+    return Contents(objects, rows(state), rows(goal), of_type)
+
+
+def contents_of_problem(domain: Domain, problem: PackedProblem) -> Contents:
+    """Return what a problem that is numbers already is to the compiled executor."""
+
+    def of_type(kind: str) -> Rows:
+        wanted = [domain.is_subtype(own, kind) for own in problem.type_names]
+        found = array(NUMBER, compress(range(len(problem.types)), map(wanted.__getitem__, problem.types)))
+        return Rows(len(found), found)
+
+    return Contents(NumberedObjects(problem.names, len(problem.types)), problem.state, problem.goal, of_type)
+
+
+class Table:
+    """Rows for statistics: of one column as plain values, of others as tuples."""
+
+    def __init__(self, arity: int, *parts: Rows) -> None:
+        self._arity, self._parts = arity, parts
+
+    def __len__(self) -> int:
+        return sum(rows.size for rows in self._parts)
+
+    def __getitem__(self, part: slice) -> list[Any]:
+        found: list[Any] = []
+        for rows in self._parts:
+            taken = [rows.terms[column :: self._arity * (part.step or 1)] for column in range(self._arity)]
+            found += taken[0] if self._arity == 1 else zip(*taken, strict=True)
+        return found
