@@ -126,7 +126,7 @@ def edit(folder: Path, **changes: Any) -> None:
 DAMAGES: dict[str, tuple[Callable[[Path], object], str, str]] = {  # the file that is named, and what is said of it
     "no weights": (lambda f: (f / WEIGHTS).unlink(), WEIGHTS, "there is no such file"),
     "method": (lambda f: edit(f, method="a\nb"), POLICY, r"a policy of the method 'a\nb', not of pure-nn or pddl-nn"),
-    "another method": (lambda f: edit(f, method="pure-nn"), DOMAIN, "its 'arity' would be 0, but policy.json says 2"),
+    "another method": (lambda f: edit(f, method="pure-nn"), DOMAIN, "not the domain that the network was trained with"),
     "tensor too many": (
         lambda f: save_file({**load_file(f / WEIGHTS), "more": np.zeros(1, np.float32)}, f / WEIGHTS),
         WEIGHTS,

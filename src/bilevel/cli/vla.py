@@ -45,23 +45,11 @@ def check_vla(folder: Path | None) -> int:
 
     The exit code is 1 if one cannot be run.
     """
+    from bilevel.methods.methods import METHODS
     from bilevel.methods.smolvla import MODELS, environment_folder
 
-    reasons = {method: _missing(method, folder) for method in MODELS}
+    reasons = {method: METHODS[method].missing(folder) for method in MODELS}
     found = {method: reason or "ready" for method, reason in reasons.items()}
     lines = (f"{method}: not run: {reason}" if reason else f"{method}: ready" for method, reason in reasons.items())
     answer({"environment": str(environment_folder()), **found}, *lines)
     return 1 if any(reasons.values()) else 0
-
-
-def _missing(method: str, folder: Path | None) -> str | None:
-    """Return what it takes to run a method, on the worlds that come with the package, and is not here."""
-    from bilevel.methods.smolvla import find_vla
-    from bilevel.tabletop import opengl
-
-    try:
-        find_vla(method, folder)
-        opengl.backend()
-    except BadInput as error:
-        return str(error)
-    return None

@@ -43,7 +43,7 @@ from bilevel.learning.learned_domain import LearnedSymbols, learn_symbols
 from bilevel.learning.rules import RuleCompletion, RuleGaps, seed_problems
 from bilevel.lowlevel.encoding import Encoding, ImitationSamples, Samples, encode_episode, encoding_of
 from bilevel.lowlevel.network import GraphNetwork, ImitationNetwork, MakeNetwork, TorchNetwork
-from bilevel.lowlevel.numpy_network import NumpyNetwork, Weights
+from bilevel.lowlevel.numpy_network import NumpyNetwork
 from bilevel.lowlevel.relevance import irrelevant_arguments, without
 from bilevel.lowlevel.training import Epoch, Trained, TrainingConfig, find_device, train
 from bilevel.methods.end_to_end import (
@@ -464,9 +464,12 @@ def _learn_bilevel(
 
         def make_agent(rounds: Sequence[Round]) -> MakeAgent:
             rules, weights = completion.fill(first, gaps_of(rounds)), rounds[-1].network.weights
-            make_low: Callable[[], LowLevelPolicy] = partial(NumpyNetwork, encoding, controls, weights, config.rounds)
-            if network:
-                make_low = lambda: TorchNetwork(make_network(), weights)  # noqa: E731
+
+            def make_low() -> LowLevelPolicy:
+                if network:
+                    return TorchNetwork(make_network(), weights)
+                return NumpyNetwork(encoding, controls, weights, config.rounds)
+
             translation = learned.translation if learned else None
             return partial(BilevelAgent, domain, rules.rules, rules.commit, make_low, translation)
 
@@ -540,16 +543,13 @@ def _learn_end_to_end(run: LearningRun) -> tuple[LearnedPolicy, list[Round]]:
     make_network = partial(EndToEndNetwork, encoding, controls, hidden, config.rounds)
 
     def make_agent(rounds: Sequence[Round]) -> MakeAgent:
-        return partial(RandomPrefixPolicy, partial(_end_to_end_policy, make_network, rounds[-1].network.weights))
+        weights = rounds[-1].network.weights
+        return partial(RandomPrefixPolicy, lambda env: EndToEndPolicy(network_with(make_network, weights), env.labels))
 
     rounds = run.train(GraphSamples.concatenate(parts), make_network, make_agent, partial(encode_graphs, encoding))
     shape = NetworkShape(KIND, hidden, config.rounds)
     card = _card(run, rounds[-1], run.method, encoding.symbols, shape, {})
     return LearnedPolicy(card, domain, rounds[-1].network.weights), rounds
-
-
-def _end_to_end_policy(make_network: Callable[[], EndToEndNetwork], weights: Weights, env: SceneEnv) -> EndToEndPolicy:
-    return EndToEndPolicy(network_with(make_network, weights), env.labels)
 
 
 # What any method keeps of how it was learned

@@ -134,14 +134,14 @@ class Method:
             if is_wrong:
                 raise BadInput(f"the method '{self.name}' {what}")
 
-    def missing(self) -> str | None:
-        """Return what it needs and is not here, in one line; `None` where it can be run."""
+    def missing(self, policy: Path | None = None) -> str | None:
+        """Return what it needs, or what a copy of its model lacks, in one line; `None` where it can be run."""
         try:
             if self.is_published:
                 from bilevel.methods.smolvla import find_vla
                 from bilevel.tabletop import opengl
 
-                find_vla(self.name)
+                find_vla(self.name, policy)
                 opengl.backend()  # such a model looks at pictures
             self.planning(Options())
         except BadInput as error:
