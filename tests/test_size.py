@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -66,3 +67,13 @@ def test_no_readme_is_longer_than_a_few_minutes_reading() -> None:
 
 def test_there_are_not_too_many_modules() -> None:
     assert len(list(PACKAGE.rglob("*.py"))) <= MODULES
+
+
+def test_no_name_is_that_of_two_classes() -> None:
+    trees = {file: ast.parse(file.read_text(encoding="utf-8")) for file in PACKAGE.rglob("*.py")}
+    places: dict[str, list[str]] = {}
+    for file, tree in trees.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(str(file.relative_to(PACKAGE)))
+    assert {name: files for name, files in places.items() if len(files) > 1} == {}

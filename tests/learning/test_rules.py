@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bilevel.learning.rules import Decision, RuleGaps, find_gaps
+from bilevel.learning.rules import RolloutDecision, RuleGaps, find_gaps
 from bilevel.rules.traces import Trace
 from bilevel.symbolic.domain import Action, Atom, Facts
 from bilevel.symbolic.semantics import ground_action, progress
@@ -33,7 +33,7 @@ def gaps_of(plan: Plan, state: Facts = CIRCLE, steps: int = 8) -> RuleGaps:
     """The gaps of an episode in which every action takes so many steps."""
     decisions = []
     for text, asked in plan:
-        decisions += [Decision(state, GOAL, OBJECTS, action(text), asked)] * steps
+        decisions += [RolloutDecision(state, GOAL, OBJECTS, action(text), asked)] * steps
         state = after(state, text)
     return find_gaps(BLOCKS, decisions, state, GOAL)
 
@@ -63,9 +63,9 @@ def test_what_only_looks_like_an_action_ends_the_trace() -> None:
     start = facts("at a m, clear l, at b l, gripper-free") - facts("at b l")
     held = after(start, "take a m")
     dropped = after(held, "put-aside a t")
-    decisions = [Decision(start, GOAL, OBJECTS, action("take a m"), True)] * 8
-    decisions += [Decision(held, GOAL, OBJECTS, action("place a l"), False)] * 8
-    decisions += [Decision(dropped, GOAL, OBJECTS, action("pick a"), False)] * 8
-    decisions += [Decision(held, GOAL, OBJECTS, action("place a l"), False)] * 8
+    decisions = [RolloutDecision(start, GOAL, OBJECTS, action("take a m"), True)] * 8
+    decisions += [RolloutDecision(held, GOAL, OBJECTS, action("place a l"), False)] * 8
+    decisions += [RolloutDecision(dropped, GOAL, OBJECTS, action("pick a"), False)] * 8
+    decisions += [RolloutDecision(held, GOAL, OBJECTS, action("place a l"), False)] * 8
     found = find_gaps(BLOCKS, decisions, after(held, "place a l"), GOAL)
     assert (len(found.problems), found.traces) == (1, ())

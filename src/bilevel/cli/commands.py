@@ -46,7 +46,7 @@ COMPLETE = "_BILEVEL_COMPLETE"
 LONGEST_ERROR = 600  # characters
 
 
-class Group(click.Group):
+class CommandGroup(click.Group):
     """Commands that are listed in the order in which they were added, each with the first sentence of its help."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -68,7 +68,7 @@ def _print_completion(ctx: click.Context, param: click.Parameter, shell: str | N
 
 @click.group(
     "bilevel",
-    cls=Group,
+    cls=CommandGroup,
     context_settings={"help_option_names": ["-h", "--help"], "show_default": True, "max_content_width": 110},
     epilog="bilevel COMMAND --help shows the options of a command.",
 )
@@ -90,7 +90,7 @@ def _add(name: str, command: click.Command) -> None:
     """Add a command to the program, or to its group there."""
     of, _, last = name.rpartition(" ")
     if of and of not in program.commands:
-        program.add_command(Group(of, help=GROUPS[of]))
+        program.add_command(CommandGroup(of, help=GROUPS[of]))
     group = program.commands[of] if of else program
     assert isinstance(group, click.Group)
     group.add_command(command, last)

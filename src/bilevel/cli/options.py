@@ -102,7 +102,7 @@ def argument(name: str, kind: str, text: str, **further: Any) -> Callable[..., A
 # Types
 
 
-class Finite(click.FloatRange):
+class FiniteRange(click.FloatRange):
     """A finite number."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
@@ -150,12 +150,12 @@ KINDS: dict[str, Any] = {  # of options and arguments; other names are those of 
     "N>1": click.IntRange(2, MOST),
     "SEED": click.IntRange(0, 2**63 - 1),
     "PORT": click.IntRange(0, 65535),
-    "X": Finite(0),
-    "X>0": Finite(0, min_open=True),
-    "SHARE": Finite(0, 0.99),
-    "GB": Finite(0, min_open=True),
-    "HZ": Finite(0, min_open=True),
-    "SECONDS": Finite(0, 1_000_000, min_open=True),
+    "X": FiniteRange(0),
+    "X>0": FiniteRange(0, min_open=True),
+    "SHARE": FiniteRange(0, 0.99),
+    "GB": FiniteRange(0, min_open=True),
+    "HZ": FiniteRange(0, min_open=True),
+    "SECONDS": FiniteRange(0, 1_000_000, min_open=True),
     "N-M": numbers_of_objects,
     "WIDTHxHEIGHT": picture_size,
     "on|off": click.BOOL,

@@ -134,7 +134,7 @@ def _of_parts(callback: Callback) -> Any:
 # Learning
 
 
-class Source(NamedTuple):
+class RuleSource(NamedTuple):
     """What rules are learned from: the traces, where they come from, and what else is to be said of them."""
 
     domain: Domain
@@ -211,7 +211,7 @@ def learn(
     return 0 if rules else 1
 
 
-def _labelled(folder: Path, callback: Callback) -> Source:
+def _labelled(folder: Path, callback: Callback) -> RuleSource:
     """Return the traces of a data set, as it is labelled."""
     from bilevel.demonstrations.checking import Contents
     from bilevel.demonstrations.dataset import Demonstrations
@@ -221,13 +221,13 @@ def _labelled(folder: Path, callback: Callback) -> Source:
     name = f"{count(data, 'demonstration')} of {data.task}, {count(found.traces, 'trace')}"
     values = {"demonstrations": len(data), "exogenous": found.exogenous, "ambiguous": found.several}
     notes = [f"changes that no action explains: {found.exogenous}; that several explain: {found.several}"]
-    return Source(data.domain, found.traces, name, values, notes)
+    return RuleSource(data.domain, found.traces, name, values, notes)
 
 
 def _planned(
     domain: Domain, problems: Sequence[Problem], files: Sequence[Path], callback: Callback, *,
     planner: str, time_limit: float, orders: int, seed: int, workers: int | None,
-) -> Source:  # fmt: skip
+) -> RuleSource:  # fmt: skip
     """Return the traces of plans for the goals of problems, planned in several processes."""
     from bilevel.parallel import parallel
     from bilevel.planning.planners import plan_function
@@ -245,4 +245,4 @@ def _planned(
     notes += [f"  {name}: {', '.join(goals)}" for name, goals in skipped.items()]
     name = f"{count(problems, 'problem')}, goals in {orders} random orders, {count(found.traces, 'trace')}"
     values = {"problems": len(problems), "skipped": skipped}
-    return Source(domain, found.traces, f"{name}; planner {planner}, seed {seed}", values, notes)
+    return RuleSource(domain, found.traces, f"{name}; planner {planner}, seed {seed}", values, notes)

@@ -25,7 +25,7 @@ from bilevel.demonstrations.dataset import (
     CollectionReport,
     CollectionSettings,
     Demonstrations,
-    Entry,
+    FileEntry,
     Manifest,
     file_name,
     make_entry,
@@ -169,7 +169,7 @@ def _begun(folder: Path, wanted: Manifest) -> Manifest:
     return known
 
 
-def _existing_episodes(folder: Path, known: Manifest, episodes: int) -> tuple[dict[int, Entry], tuple[str, ...]]:
+def _existing_episodes(folder: Path, known: Manifest, episodes: int) -> tuple[dict[int, FileEntry], tuple[str, ...]]:
     """Return the entries of the episodes that are there, whole, and what is wrong with the others."""
     entries, broken = {}, []
     for index in range(episodes):
@@ -203,7 +203,7 @@ class Recorder:
     settings: CollectionSettings
     folder: Path = Path()
 
-    def __call__(self, index: int) -> tuple[int, Entry, list[str]]:
+    def __call__(self, index: int) -> tuple[int, FileEntry, list[str]]:
         """Return the number of an episode, the entry of its file, and how failed attempts at it ended."""
         demonstration, failures = self.record(index)
         data = encode_demonstration(demonstration)

@@ -231,7 +231,7 @@ def env_args(arguments: Mapping[str, Any]) -> list[str]:
     return ["--env-args", *texts] if arguments else []
 
 
-class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class FileEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One file of a data set; `attempts` counts the failed ones too."""
 
     file: str
@@ -267,7 +267,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     controls: Controls
     keyframe: Literal[64] = 64
     versions: dict[str, str]
-    files: tuple[Entry, ...] = ()
+    files: tuple[FileEntry, ...] = ()
     source: Source | None = None  # of an imported data set
 
     def __post_init__(self) -> None:
@@ -326,10 +326,10 @@ def file_name(index: int) -> str:
     return f"episode-{index:05d}.npz"
 
 
-def make_entry(index: int, demonstration: Demonstration, data: bytes) -> Entry:
+def make_entry(index: int, demonstration: Demonstration, data: bytes) -> FileEntry:
     """Return what a manifest says of a demonstration that is written as `data`."""
     digest = hashlib.sha256(data).hexdigest()
-    return Entry(file_name(index), demonstration.seed, demonstration.attempt + 1, demonstration.steps, digest)
+    return FileEntry(file_name(index), demonstration.seed, demonstration.attempt + 1, demonstration.steps, digest)
 
 
 def read_episode(folder: Path, manifest: Manifest, index: int) -> tuple[Demonstration, bytes]:

@@ -20,7 +20,7 @@ import msgspec
 import numpy as np
 
 from bilevel.learning.learned_domain import Translation
-from bilevel.learning.rules import Decision, RuleGaps, find_gaps
+from bilevel.learning.rules import RolloutDecision, RuleGaps, find_gaps
 from bilevel.lowlevel.encoding import ImitationSamples, Situation
 from bilevel.planning.planners import PlannedPolicy, bounded_search
 from bilevel.policies.policy import (
@@ -174,14 +174,14 @@ class BilevelAgent(BilevelPolicy, DaggerAgent):
         high = AskingRules(RulePolicy(rules, domain, commit=commit), teacher, random_actions, rng)
         super().__init__(env.labels, high, make_low())
         self._controlling, self._translation = ControllingExpert(expert.control), translation
-        self._decisions: list[Decision] = []
+        self._decisions: list[RolloutDecision] = []
 
     def act(self, scene: Scene) -> Control | None:
         control = super().act(scene)
         if self.action is None:
             return None
         asked = self.high.decider == TEACHER
-        self._decisions.append(Decision(self.state, self.goal, self.high.objects, self.action, asked))
+        self._decisions.append(RolloutDecision(self.state, self.goal, self.high.objects, self.action, asked))
         shown = None if self.high.decider == RULES else self.expert_control(scene)
         return control if shown is None else shown
 

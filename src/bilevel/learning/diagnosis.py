@@ -38,7 +38,7 @@ NEIGHBOURS = 3
 FOLDS = 5  # the episodes of one are predicted from those of the others
 
 
-class Verdict(NamedTuple):
+class Learnability(NamedTuple):
     """Whether something can be learned: yes, no, or doubtful, with the reasons."""
 
     possible: bool
@@ -132,11 +132,11 @@ class Diagnosis:
             found.told = told_share(Samples.concatenate(self._samples))
         self.for_rules, self.for_network = self._judge_rules(), self._judge_network()
 
-    def _judge_rules(self) -> Verdict:
+    def _judge_rules(self) -> Learnability:
         """Learn rules, and ask them at the decisions of the demonstrators."""
         rules = learn_rules([trace for _, trace in self._traces], self.domain)
         if not rules:
-            return Verdict(False, self._why_no_rules())
+            return Learnability(False, self._why_no_rules())
         policy, chosen, first_other = RulePolicy(rules, self.domain, open_world=False), Counter[str](), ""
         every = 1 + sum(len(trace.steps) for _, trace in self._traces) // MOST_DECISIONS  # trace, if there are many
         for episode, trace in self._traces[::every]:
@@ -162,7 +162,7 @@ class Diagnosis:
             require_open_world(rules)
         except BadInput as error:  # for a policy, an absent fact is unknown
             doubts.append(str(error))
-        return Verdict(True, reason, tuple(doubts))
+        return Learnability(True, reason, tuple(doubts))
 
     def _why_no_rules(self) -> str:
         if self.domain.adl:
@@ -183,16 +183,16 @@ class Diagnosis:
         if never := [name for name in self.contents.goals if not self.contents.reached[name]]:
             yield f"goals with '{never[0]}' were never reached"
 
-    def _judge_network(self) -> Verdict:
+    def _judge_network(self) -> Learnability:
         found, contents = self.controls, self.contents
         if contents.without_controls:
             where = f"{contents.without_controls} of {contents.episodes} episodes"
-            return Verdict(False, f"no controls were recorded in {where}")
+            return Learnability(False, f"no controls were recorded in {where}")
         if not found.with_action:
             known = "" if self.domain.schemas else ", as the domain has none"
-            return Verdict(False, f"no step has an action{known}")
+            return Learnability(False, f"no step has an action{known}")
         if found.unseen:
-            return Verdict(False, f"an action is about something that cannot be seen: {found.unseen}")
+            return Learnability(False, f"an action is about something that cannot be seen: {found.unseen}")
         reason, doubts = f"{found.with_action} of {found.steps} steps have an action", []
         if found.told is not None:
             reason += f", and the most similar ones in other episodes tell {max(0.0, found.told):.0%} of their controls"
@@ -202,7 +202,7 @@ class Diagnosis:
             doubts.append(f"{found.steps - found.with_action} steps have no action and are left out")
         if found.out_of_bounds:
             doubts.append("controls leave their bounds, to which a policy's are clipped")
-        return Verdict(True, reason, tuple(doubts))
+        return Learnability(True, reason, tuple(doubts))
 
 
 def told_share(samples: Samples) -> float | None:

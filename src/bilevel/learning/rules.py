@@ -40,7 +40,7 @@ def plan_traces(
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class RolloutDecision:
     """What was to be done at a timestep; `asked` says that no rule applied, and the expert or a planner was asked."""
 
     state: Facts
@@ -61,7 +61,7 @@ class RuleGaps:
         return RuleGaps(self.problems + other.problems, self.traces + other.traces)
 
 
-def find_gaps(domain: Domain, decisions: Sequence[Decision], state: Facts, goal: Facts) -> RuleGaps:
+def find_gaps(domain: Domain, decisions: Sequence[RolloutDecision], state: Facts, goal: Facts) -> RuleGaps:
     """Return the gaps of an episode from what was decided at each timestep; `state` and `goal` are those at its end."""
     problems: dict[tuple[Facts, Facts], Problem] = {}
     traces: list[Trace] = []
@@ -73,7 +73,9 @@ def find_gaps(domain: Domain, decisions: Sequence[Decision], state: Facts, goal:
     return RuleGaps(tuple(problems.values()), tuple(traces))
 
 
-def _trace_to_a_goal(domain: Domain, decisions: Sequence[Decision], state: Facts, goal: Facts) -> Iterator[Trace]:
+def _trace_to_a_goal(
+    domain: Domain, decisions: Sequence[RolloutDecision], state: Facts, goal: Facts
+) -> Iterator[Trace]:
     """Yield what was done from the first of the decisions up to the first goal that it achieved, if there was one.
 
     Only what was decided counts: a block that slips out of the hand looks as if it had been put aside.

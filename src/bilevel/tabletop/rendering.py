@@ -34,7 +34,7 @@ class Quality:
 
 
 @dataclass(frozen=True)
-class Camera:
+class Viewpoint:
     """Looks at a point, from a distance in metres, an azimuth and an elevation in degrees."""
 
     lookat: tuple[float, float, float]
@@ -52,10 +52,10 @@ SMALLEST, LARGEST = 16, 4096  # pixels
 
 # From the far side of the table, back at the robot, so that the arm is behind what it handles.
 CAMERAS = {
-    "front": Camera(lookat=(0.0, 0.45, 0.10), distance=1.12, azimuth=-105, elevation=-33),
+    "front": Viewpoint(lookat=(0.0, 0.45, 0.10), distance=1.12, azimuth=-105, elevation=-33),
     # About what models trained on MetaWorld have seen: its camera "corner2" as LeRobot moves it, upright. That one is
     # nearer, with a field of view of 60 degrees instead of 45.
-    "corner": Camera(lookat=(-0.105, 0.6, 0.146), distance=1.6, azimuth=148.4, elevation=-28.9),
+    "corner": Viewpoint(lookat=(-0.105, 0.6, 0.146), distance=1.6, azimuth=148.4, elevation=-28.9),
 }
 
 # The arm in light grey, against which every block's colour stands out; MetaWorld has red, white and cyan.
@@ -78,7 +78,7 @@ def check_choices(mode: str | None, quality: str, size: tuple[int, int] | None =
 class Canvas:
     """Draws into memory."""
 
-    def __init__(self, model: Any, quality: Quality, camera: Camera) -> None:
+    def __init__(self, model: Any, quality: Quality, camera: Viewpoint) -> None:
         self._renderer: Any = None
         self._model = model
         self._view = mujoco.MjvCamera()
@@ -153,7 +153,7 @@ def _paint_arm(model: Any) -> None:
         model.geom(name).rgba[:3] = FINGERS
 
 
-def _aim(view: Any, camera: Camera) -> None:
+def _aim(view: Any, camera: Viewpoint) -> None:
     view.type = mujoco.mjtCamera.mjCAMERA_FREE
     view.lookat[:] = camera.lookat
     view.distance, view.azimuth, view.elevation = camera.distance, camera.azimuth, camera.elevation
@@ -168,7 +168,7 @@ def _close(canvas: ref[Canvas]) -> None:
 class Window:
     """Shows what happens, as fast as it would happen. The user may look around with the mouse, and close it."""
 
-    def __init__(self, model: Any, quality: Quality, camera: Camera) -> None:
+    def __init__(self, model: Any, quality: Quality, camera: Viewpoint) -> None:
         from mujoco import viewer
 
         if not has_screen():

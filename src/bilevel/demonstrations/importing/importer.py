@@ -176,7 +176,7 @@ def recognise(source: str) -> Format:
 # One import
 
 
-class Dropped(Exception):
+class DroppedEpisode(Exception):
     """Why an episode, or a stretch of it, is no demonstration."""
 
 
@@ -262,7 +262,7 @@ class _Import:
             for stretch in self._stretches(episode):
                 try:
                     demonstration = self._demonstration(episode, stretch)
-                except Dropped as reason:
+                except DroppedEpisode as reason:
                     report.dropped[str(reason)] += 1
                     continue
                 kept += 1
@@ -309,7 +309,7 @@ class _Import:
         return scene
 
     def _demonstration(self, episode: RecordedEpisode, stretch: Stretch) -> Demonstration:
-        """Return the demonstration in a stretch of an episode, labelled, with its controls; or raise `Dropped`."""
+        """Return the labelled demonstration in a stretch of an episode, or raise `DroppedEpisode`."""
         labels, scenes, wanted = self.task.labels, list(stretch.scenes), stretch.goal
         seen = CheckedEpisode(episode.name, episode.seed, scenes)
         self._check(check_scenes, self.task, seen)
@@ -318,13 +318,13 @@ class _Import:
         self._check(check_facts, self.task.domain, seen)
         goal = seen.goals[-1]
         if not any(seen.goals):
-            raise Dropped("without a goal (see --hindsight)")
+            raise DroppedEpisode("without a goal (see --hindsight)")
         if self.hindsight is None and not _succeeded(episode, states[-1], goal):
-            raise Dropped("that failed")
+            raise DroppedEpisode("that failed")
         if self.hindsight is not None and not goal <= states[-1]:
-            raise Dropped("in which what hindsight wants is not achieved")
+            raise DroppedEpisode("in which what hindsight wants is not achieved")
         if self.hindsight is not None and goal <= states[0]:
-            raise Dropped("in which nothing was achieved")
+            raise DroppedEpisode("in which nothing was achieved")
         recorded = None if episode.controls is None else episode.controls[stretch.start : stretch.end]
         controls = self._controls(recorded, seen)
         nothing = np.zeros((len(scenes) - 1, *self.controls.shape), self.controls.dtype)

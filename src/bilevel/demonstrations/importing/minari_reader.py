@@ -22,7 +22,7 @@ from bilevel.json_files import decode, read_bytes
 from bilevel.symbolic.domain import BadInput
 
 
-class Metadata(msgspec.Struct):
+class MinariMetadata(msgspec.Struct):
     """What metadata.json says; without the spaces, Minari would make the environment that it names."""
 
     observation_space: Any
@@ -45,7 +45,7 @@ def read_minari(source: str) -> Recordings:
         path = folder / "data"
         if not path.is_dir():
             raise BadInput(f"{source}: there is no Minari data set here, nor in {folder}; see: minari list local")
-        metadata = decode(read_bytes(path / "metadata.json"), Metadata, path / "metadata.json")
+        metadata = decode(read_bytes(path / "metadata.json"), MinariMetadata, path / "metadata.json")
         dataset = minari.MinariDataset(path)
         if isinstance(dataset.action_space, spaces.Dict | spaces.Tuple):
             raise BadInput(f"{source}: its actions are {dataset.action_space}: only plain arrays can be imported")
@@ -54,7 +54,7 @@ def read_minari(source: str) -> Recordings:
     return Recordings("minari", source, episodes, len(numbers))
 
 
-def _episode(dataset: Any, number: int, metadata: Metadata, where: str) -> RecordedEpisode:
+def _episode(dataset: Any, number: int, metadata: MinariMetadata, where: str) -> RecordedEpisode:
     with reading(where):
         (data,) = dataset.iterate_episodes([number])
         (given,) = dataset.storage.get_episode_metadata([number])
