@@ -22,7 +22,7 @@ from bilevel.policies.film import (
     SENTENCE,
     TILES,
     Box,
-    Camera,
+    EpisodeCamera,
     Image,
     Video,
     captioned,
@@ -109,13 +109,13 @@ class FakeVideo:
 
 def filmed(
     sheet: bool = False, explain: bool = False, objects: int = 1
-) -> tuple[Camera, FakeVideo, Episode, list[str]]:
+) -> tuple[EpisodeCamera, FakeVideo, Episode, list[str]]:
     """An episode with its camera and video, and the actions of all steps."""
     env, video, actions = SceneEnv(DRAWN, objects, render_mode="rgb_array"), FakeVideo(), list[str]()
     env.env.metadata = {"render_fps": 60}
     with moving_as_the_expert():
         policy = still_policy().bind(env.labels) if explain else expert_policy(env)
-    camera = Camera(env, cast(Video, video), sheet)
+    camera = EpisodeCamera(env, cast(Video, video), sheet)
 
     def callback(transition: Transition) -> None:
         actions.append(caption(transition.episode))

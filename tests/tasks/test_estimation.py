@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace as changed
 
-from bilevel.tasks.estimation import AgentMotion, Carrying, Estimation, Estimator, Motion, fit_estimation
+from bilevel.tasks.estimation import AgentMotion, Carrying, Estimation, Estimator, ObjectMotion, fit_estimation
 from bilevel.tasks.perception import Perception, Sensor
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.spec import LabelOnly, Position, Scalar, Spec
@@ -32,8 +32,8 @@ ESTIMATION = Estimation(
     floor=0.0003,
     jump=0.03,
     types={
-        "cube": Motion(bounds={"turned": (0.0, 0.5)}, carrying=CARRYING),
-        "spot": Motion(),
+        "cube": ObjectMotion(bounds={"turned": (0.0, 0.5)}, carrying=CARRYING),
+        "spot": ObjectMotion(),
     },
 )
 CUBES = {"cube0": (0.3, 0.1), "cube1": (-0.3, 0.2), "cube2": (0.0, -0.3)}
@@ -131,7 +131,7 @@ def test_numbers_that_change_with_the_way_of_what_is_carried_are_estimated_while
 
 
 def test_what_vanishes_is_forgotten_where_things_do_and_at_once_if_nothing_flickers() -> None:
-    gone = changed(ESTIMATION, types={**ESTIMATION.types, "cube": Motion(gone=0.1)})
+    gone = changed(ESTIMATION, types={**ESTIMATION.types, "cube": ObjectMotion(gone=0.1)})
     for estimation, flickers, expected in ((ESTIMATION, 0, True), (gone, 0, False), (gone, 1, True)):
         estimator = Estimator(SPEC, estimation)
         estimator.update(scene())

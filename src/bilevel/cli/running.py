@@ -191,7 +191,7 @@ def _run_once(
 ) -> Episode:  # fmt: skip
     """Run the episode, told and shown as it is asked for, and return it."""
     from bilevel.files import write_atomically
-    from bilevel.policies.film import Camera, Video, contact_sheet, every_nth_step
+    from bilevel.policies.film import EpisodeCamera, Video, contact_sheet, every_nth_step
     from bilevel.policies.narration import EpisodePrinter, TraceWriter
     from bilevel.policies.rollout import Transition, rollout
 
@@ -199,7 +199,7 @@ def _run_once(
     if trace is not None:
         listeners.append(TraceWriter(trace, policy))
     with Video(video, env.steps_per_second / every_nth_step(env)) if video else nullcontext() as film:
-        camera = Camera(env, film, sheet is not None, names=names)
+        camera = EpisodeCamera(env, film, sheet is not None, names=names)
         listeners += [camera] if video or sheet else []
 
         def callback(transition: Transition) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from bilevel.demonstrations.collect import Recording
 from bilevel.demonstrations.dataset import Demonstrations
 from bilevel.demonstrations.demonstration import Demonstration
-from bilevel.policies.film import Camera, Video, every_nth_step
+from bilevel.policies.film import EpisodeCamera, Video, every_nth_step
 from bilevel.policies.policy import Policy
 from bilevel.policies.rollout import Transition, rollout
 from bilevel.progress import Callback, Progress, silent
@@ -60,7 +60,7 @@ def replay(
     env = SceneEnv(task, **demonstrations.arguments, render_mode=mode, quality=quality, picture_size=size)
     fps = env.steps_per_second / every_nth_step(env)
     with closing(env), nullcontext() if video is None else Video(Path(video), fps) as film:
-        camera = Camera(env, film, names=names) if film else None
+        camera = EpisodeCamera(env, film, names=names) if film else None
         for number in numbers:
             found[number] = replay_episode(demonstrations[number], env, camera)
             different = sum(difference is not None for difference in found.values())
@@ -95,7 +95,7 @@ class _Executed(Policy):
         return control
 
 
-def replay_episode(demonstration: Demonstration, env: SceneEnv, camera: Camera | None = None) -> str | None:
+def replay_episode(demonstration: Demonstration, env: SceneEnv, camera: EpisodeCamera | None = None) -> str | None:
     """Execute the controls again from the seed; return where what is seen and saved first differs, if it does."""
     policy = _Executed(demonstration, env.labels if camera else None)
     recording = Recording(env, policy)

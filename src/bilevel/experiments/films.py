@@ -12,7 +12,7 @@ from bilevel.experiments.experiment import Cell, Settings, load_row
 from bilevel.files import write_atomically
 from bilevel.json_files import Count, encode
 from bilevel.methods.methods import RunnablePolicy
-from bilevel.policies.film import Camera, Video, every_nth_step
+from bilevel.policies.film import EpisodeCamera, Video, every_nth_step
 from bilevel.policies.rollout import Transition, rollout
 from bilevel.seeds import evaluation_seed
 from bilevel.tabletop import TASKS
@@ -74,7 +74,7 @@ def film(
         env.render()  # where that is impossible, it is said before a file is begun
         every, steps_per_second = every_nth_step(env, MOST_PICTURES), env.steps_per_second * SPEED
         with Video(path, steps_per_second / every, width=width, encoder=encoder) as video:
-            camera = Camera(env, video, every=every)
+            camera = EpisodeCamera(env, video, every=every)
 
             def shoot(transition: Transition) -> None:
                 if transition.events:

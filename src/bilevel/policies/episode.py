@@ -118,7 +118,7 @@ def count_incidents(incidents: Iterable[Incident]) -> dict[str, int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LogEntry:
     """From this step on: what holds, what is wanted, what is being done, and by which rule, if that is asked for.
 
     `events` are what happened at this very step that no action explains. The action of the last entry, what was seen at
@@ -132,7 +132,7 @@ class Entry:
     events: tuple[str, ...] = ()
     match: Match | None = None
     incidents: tuple[Incident, ...] = ()  # at this very step
-    before: Entry | None = field(default=None, repr=False, compare=False)
+    before: LogEntry | None = field(default=None, repr=False, compare=False)
 
     @property
     def sentence(self) -> str | None:
@@ -160,7 +160,7 @@ class Episode:
     steps: int = 0
     failure: tuple[str, str] | None = None  # the reason and more about it, where the policy itself says so
     seconds: Seconds = field(default=Seconds(0.0, 0.0), compare=False)
-    entries: list[Entry] = field(default_factory=list, repr=False)
+    entries: list[LogEntry] = field(default_factory=list, repr=False)
     moved: set[int] = field(default_factory=set, repr=False)  # steps at which a change of the state was a real motion
     events: tuple[str, ...] = ()  # that led to what is seen last
     scene: Scene = field(init=False, repr=False)  # what is seen last: where the environment ended it, what really is
@@ -179,7 +179,7 @@ class Episode:
         action: Action | None,
         events: tuple[str, ...],
         incidents: Sequence[Incident],
-    ) -> Entry | None:
+    ) -> LogEntry | None:
         """Add an entry for the present step if anything is new, and return it; known `incidents` are left out."""
         last = self.entries[-1] if self.entries else None
         if self._remarks:
@@ -192,7 +192,7 @@ class Episode:
             match = None
         self._remarks = []
         self._noted += len(new_incidents)
-        entry = Entry(self.steps, state, goal, action, events, match, new_incidents, last)
+        entry = LogEntry(self.steps, state, goal, action, events, match, new_incidents, last)
         self.entries.append(entry)
         return entry
 
@@ -201,7 +201,7 @@ class Episode:
         self._remarks.append(event)
 
     @property
-    def new_entry(self) -> Entry | None:
+    def new_entry(self) -> LogEntry | None:
         """The entry that begins at the present step, if anything is new at it."""
         last = self.entries[-1] if self.entries else None
         return last if last is not None and last.step == self.steps else None
@@ -213,9 +213,9 @@ class Episode:
         """The times that the policy could not go on as usual."""
         return [incident for entry in self.entries for incident in entry.incidents]
 
-    def decisions(self) -> list[Entry]:
+    def decisions(self) -> list[LogEntry]:
         """Return the entries with which another action begins."""
-        found: list[Entry] = []
+        found: list[LogEntry] = []
         for entry in self.entries:
             if entry.action is not None and not (found and found[-1].action == entry.action):
                 found.append(entry)

@@ -48,7 +48,7 @@ def take_picture(env: SceneEnv, names: bool = False) -> Image:
     return with_names(picture, env.locate()) if names else picture
 
 
-class Camera:
+class EpisodeCamera:
     """A callback of a rollout that films an episode: in a video every n-th step, and each decision on a sheet."""
 
     def __init__(

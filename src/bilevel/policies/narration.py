@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from bilevel.files import require_writable, write_atomically
-from bilevel.policies.episode import NO_RULE, REASONS, Entry, Episode
+from bilevel.policies.episode import NO_RULE, REASONS, Episode, LogEntry
 from bilevel.policies.policy import Policy
 from bilevel.policies.rollout import Transition
 from bilevel.rules.why_not import why_not
@@ -24,7 +24,7 @@ MAX_UNEXPECTED = 10  # changes that are printed
 FOLD_AFTER = 10  # lines in a row that say nothing new, before they are only counted
 
 
-def lines_of(entry: Entry, *, explain: bool = True) -> list[str]:
+def lines_of(entry: LogEntry, *, explain: bool = True) -> list[str]:
     """Return what to say about an entry: events, what is done now and why; or what changed, if no action is known."""
     before = entry.before
     lines = [f"({event})" for event in entry.events]
@@ -37,7 +37,7 @@ def lines_of(entry: Entry, *, explain: bool = True) -> list[str]:
     return lines
 
 
-def _reasons(entry: Entry) -> list[str]:
+def _reasons(entry: LogEntry) -> list[str]:
     """Return the rule, what its variables stand for, and the sentence."""
     if entry.match is None:
         return []
@@ -132,7 +132,7 @@ class EpisodePrinter:
         print(*filter(None, lines), sep="\n", file=sys.stderr)
         self._printed.clear()
 
-    def _print(self, entry: Entry | None) -> None:
+    def _print(self, entry: LogEntry | None) -> None:
         if entry is None:
             return
         for text in lines_of(entry, explain=self._explain):

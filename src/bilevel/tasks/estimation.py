@@ -50,7 +50,7 @@ class Carrying(msgspec.Struct, frozen=True):
     coupled: dict[str, tuple[Number, ...]]  # numbers of the object that change with its way along each axis
 
 
-class Motion(msgspec.Struct, frozen=True):
+class ObjectMotion(msgspec.Struct, frozen=True):
     """How objects of one type move."""
 
     bounds: dict[str, tuple[Number, Number]] = {}  # of the numbers that are coupled
@@ -72,7 +72,7 @@ class Estimation(msgspec.Struct, frozen=True):
 
     floor: Number  # less noise than this does not matter
     jump: Number  # nothing moves further than this within a step
-    types: dict[str, Motion]
+    types: dict[str, ObjectMotion]
     agent: AgentMotion | None = None
 
     @property
@@ -287,11 +287,12 @@ class Estimator:
 
     def _forget_what_has_gone(self) -> None:
         """Go on without objects that are not seen, of types of which some vanish, unless they may only flicker."""
-        known, types, placed = self._known, self.estimation.types, self._coordinates.is_placed(self._roster)
+        known, placed = self._known, self._coordinates.is_placed(self._roster)
+        vanishing = {kind for kind, motion in self.estimation.types.items() if motion.gone is not None}
         gone = placed & ~known.carried & (known.unseen > _MEMORY * self._flickers)
-        pairs = list(zip(self._roster.objects.items(), gone.tolist(), strict=True))
-        kept = {n: kind for (n, kind), is_gone in pairs if not (is_gone and types.get(kind, Motion()).gone is not None)}
-        if len(kept) < len(pairs):
+        pairs = zip(self._roster.objects.items(), gone.tolist(), strict=True)
+        kept = {name: kind for (name, kind), is_gone in pairs if not is_gone or kind not in vanishing}
+        if len(kept) < len(gone):
             self._keep(Roster(kept))
 
     # Motion
@@ -435,13 +436,13 @@ def _note_motion(
                 start = end
 
 
-def _motion(spec: Spec, kind: str, samples: _Samples) -> Motion:
+def _motion(spec: Spec, kind: str, samples: _Samples) -> ObjectMotion:
     found = {name: np.concatenate(parts) for name, parts in samples.items() if parts}
     carrying = _carrying(spec, kind, found) if "offset" in found else None
     low, high = found["bounds"][:, 0].min(axis=0).tolist(), found["bounds"][:, 1].max(axis=0).tolist()
     columns = {name: spec.column[name] for name in carrying.coupled} if carrying else {}
     bounds = {name: (low[column], high[column]) for name, column in columns.items()}
-    return Motion(bounds, carrying, gone=float(found["gone"].min()) if "gone" in found else None)
+    return ObjectMotion(bounds, carrying, gone=float(found["gone"].min()) if "gone" in found else None)
 
 
 def _carrying(spec: Spec, kind: str, found: Mapping[str, Floats]) -> Carrying:

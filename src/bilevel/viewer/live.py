@@ -23,7 +23,7 @@ from msgspec.structs import replace
 
 from bilevel.files import write_atomically
 from bilevel.json_files import Count
-from bilevel.policies.episode import Entry, Episode
+from bilevel.policies.episode import Episode, LogEntry
 from bilevel.policies.film import take_picture
 from bilevel.policies.folder import RULES
 from bilevel.policies.narration import EpisodePrinter, why_failed
@@ -84,7 +84,7 @@ class Beginning(msgspec.Struct, frozen=True):
     rules: Sequence[RuleLine] = ()
 
 
-def beginning(first: Entry, rules: RulePolicy | None) -> Beginning:
+def beginning(first: LogEntry, rules: RulePolicy | None) -> Beginning:
     """Return what there is at the first entry of an episode."""
     return Beginning(_texts(first.state), rule_lines(rules) if rules else [])
 
@@ -94,7 +94,7 @@ def rule_lines(rules: RulePolicy) -> list[RuleLine]:
     return [RuleLine(str(rule), sentence(rule)) for rule in rules.rules]
 
 
-def beat(entry: Entry, rules: RulePolicy | None) -> Beat:
+def beat(entry: LogEntry, rules: RulePolicy | None) -> Beat:
     """Return an entry in words, with what is new since the one before it."""
     before, fired = entry.before or entry, None
     if rules and entry.match:
@@ -270,7 +270,7 @@ class LiveView:
         self._board.show(self._draw(), ending={**ending, "why": why_failed(episode)})
         return episode
 
-    def _add(self, entry: Entry | None) -> None:
+    def _add(self, entry: LogEntry | None) -> None:
         """Show what is new at a step; with the first entry, a new episode begins."""
         if entry is None:
             return
@@ -279,7 +279,7 @@ class LiveView:
             self._board.show(episode=number, about=self._about(entry), beats=(), now=None, ending=None)
         self._board.show(beats=(*self._board.news.beats, beat(entry, self._rules)))
 
-    def _about(self, first: Entry) -> Shown:
+    def _about(self, first: LogEntry) -> Shown:
         return {
             "task": self._env.task.name,
             "policy": self._who,
