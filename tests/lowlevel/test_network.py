@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_cases import Case, cases, random_scene
-from safetensors.numpy import save
 
 from bilevel.lowlevel.encoding import FeatureEncoder, encoding_of, turns
 from bilevel.lowlevel.network import GraphNetwork, TorchNetwork, scales_of, weights_of
-from bilevel.lowlevel.numpy_network import NumpyNetwork, Weights, check_shapes, read_weights, weights_data
+from bilevel.lowlevel.numpy_network import NumpyNetwork
 from bilevel.symbolic.domain import Action, BadInput
 from bilevel.tasks.controls import BoxControls, DiscreteControls
 from bilevel.tasks.scene import Scene
@@ -101,33 +99,3 @@ def test_rounding_errors_of_an_angle_that_never_changes_are_not_blown_up() -> No
     assert scales_of(numbers, turns=[0, 1]).tolist() == [1.0, pytest.approx(1 / numbers[:, 1].std())]
     told = FeatureEncoder(Spec({"x": Position, "way": Angle, "speed": Scalar}, {"car": {"way": Angle, "x": Position}}))
     assert (turns(told.agent_numbers), turns(told.object_numbers)) == ([1, 2], [0, 1])
-
-
-# Weights in files
-
-WEIGHTS: Weights = {"a": np.arange(6, dtype=np.float32).reshape(2, 3).T, "b": np.ones(2, np.float32)}
-SHAPES = {"a": (3, 2), "b": (2,)}
-
-
-def test_weights_are_read_as_they_were_written(tmp_path: Path) -> None:
-    (tmp_path / "weights").write_bytes(weights_data(WEIGHTS))
-    found = read_weights(tmp_path / "weights")
-    assert all(np.array_equal(found[name], array) for name, array in WEIGHTS.items())
-    check_shapes(tmp_path, found, SHAPES)
-
-
-@pytest.mark.parametrize(
-    ("data", "message"),
-    [
-        (weights_data(WEIGHTS)[:-1], "damaged: "),
-        (save({"a": np.zeros(2)}), "the tensor 'a' does not hold finite 32-bit numbers"),
-        (weights_data({"a": np.array([np.nan], np.float32)}), "the tensor 'a' does not hold finite"),
-        (weights_data({"a": WEIGHTS["a"]}), "the tensor 'b' is missing, but"),
-        (weights_data({**WEIGHTS, "b": WEIGHTS["a"]}), r"the tensor 'b' is of shape \(3, 2\), but in this network"),
-    ],
-)
-def test_other_files_are_refused_in_one_line_that_names_them(tmp_path: Path, data: bytes, message: str) -> None:
-    path = tmp_path / "weights"
-    path.write_bytes(data)
-    with pytest.raises(BadInput, match=f"^{path}: {message}[^\n]*$"):
-        check_shapes(path, read_weights(path), SHAPES)

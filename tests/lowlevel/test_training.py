@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from bilevel.lowlevel.encoding import Encoding, Samples, Situation, encode_episode, encoding_of
 from bilevel.lowlevel.network import GraphNetwork
 from bilevel.lowlevel.numpy_network import Weights
-from bilevel.lowlevel.training import Augmentation, Epoch, Trained, TrainingConfig, images, split, train
+from bilevel.lowlevel.training import Epoch, Trained, TrainingConfig, images, split, train
 from bilevel.symbolic.domain import Action, BadInput
 from bilevel.tasks.controls import BoxControls
 from bilevel.tasks.scene import Array, Scene
@@ -171,26 +171,3 @@ def test_what_a_feature_is_swapped_with_must_be_told_in_the_same_way() -> None:
     network = network_of(encoding_of(DOMAIN, spec_with(Transpose(("x", "radius"), (0, 1)))))
     with pytest.raises(BadInput, match="swaps 'x' with 'radius'"):
         images(network.symmetries, network.columns(()))
-
-
-def drawn_samples(encoding: Encoding, count: int = 40) -> Samples:
-    rng = np.random.default_rng(0)
-    sizes = (count, encoding.global_size), (count, encoding.arity, encoding.object_size)
-    globals_, objects = (rng.normal(size=size).astype(np.float32) for size in sizes)
-    return Samples(objects[:, 0, :3], np.arange(count) // 4, globals_, np.arange(count) % 2, objects)
-
-
-def test_each_pass_shows_other_images_and_an_exception_stays_as_it_is() -> None:
-    network = network_of(encoding_of(DOMAIN, spec_with(Mirror(MIRROR.features, MIRROR.controls, ("pick",)))))
-    ours = drawn_samples(network.encoding)
-    (table,) = network.table(ours)
-    before, passes = table.clone(), []
-    augmentation = Augmentation(network.columns(()), network.symmetries, table, 0)
-    for number in (0, 1, 0):
-        augmentation.write(0, number)
-        passes.append(table.clone())
-    assert torch.equal(passes[0], passes[2])
-    assert not torch.equal(passes[0], passes[1])
-    changed_rows = (before != passes[0]).any(dim=1).numpy()
-    assert not changed_rows[ours.schemas == 0].any()
-    assert 3 < changed_rows[ours.schemas == 1].sum() < 17

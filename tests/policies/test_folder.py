@@ -127,6 +127,8 @@ DAMAGES: dict[str, tuple[str, Callable[[Path], object]]] = {  # the file that is
     "absent fact": (RULES, lambda f: change(f, RULES, "2: ", "2: not free() & ")),
     "no actions": (DOMAIN, lambda f: (f / DOMAIN).write_text("(define (domain d))")),
     "another domain": (DOMAIN, lambda f: change(f, DOMAIN, "(lying ?p", "(hot ?p - parcel) (lying ?p")),
+    "cut weights": (WEIGHTS, lambda f: (f / WEIGHTS).write_bytes((f / WEIGHTS).read_bytes()[:-1])),
+    "tensor missing": (WEIGHTS, lambda f: change_weights(f, readout_0_bias=None)),
     "tensor's shape": (WEIGHTS, lambda f: change_weights(f, readout_0_bias=np.zeros(999, np.float32))),
     "not finite": (WEIGHTS, lambda f: change_weights(f, readout_2_bias=np.full(3, np.nan, np.float32))),
     "spec of other weights": (WEIGHTS, lambda f: edit(f, "spec", "objects", "spot", "radius", "type", to="label-only")),
