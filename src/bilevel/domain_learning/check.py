@@ -16,17 +16,7 @@ from bilevel.domain_learning.conditions import never_mattered
 from bilevel.rules.matching import Binding, join
 from bilevel.rules.nearest_action import Nearest, nearest_action
 from bilevel.rules.traces import Change, Explanation, explain_change, traces_from_states
-from bilevel.symbolic.domain import (
-    EQUALITY,
-    NO_FACTS,
-    Action,
-    Atom,
-    BadInput,
-    Domain,
-    Facts,
-    Outcome,
-    Schema,
-)
+from bilevel.symbolic.domain import EQUALITY, NO_FACTS, Action, Atom, BadInput, Domain, Facts, Outcome, Schema
 from bilevel.symbolic.semantics import applicable, bind_outcome, ground, progress, substitute
 
 MOST_EVENTS = 4  # at the same step
