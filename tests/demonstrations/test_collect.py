@@ -18,7 +18,7 @@ import bilevel
 import tiny_task
 from bilevel.demonstrations.collect import MOST_ATTEMPTS, Recorder, collect, collection_settings
 from bilevel.demonstrations.dataset import DOMAIN, MANIFEST, Demonstrations, file_name, read_manifest
-from bilevel.demonstrations.demonstration import Demonstration, all_objects
+from bilevel.demonstrations.demonstration import Demonstration
 from bilevel.files import folder_lock
 from bilevel.policies.policy import expert_policy
 from bilevel.policies.rollout import rollout
@@ -108,33 +108,13 @@ def test_an_expert_that_cannot_show_the_task_is_one_line(tmp_path: Path) -> None
     assert not (tmp_path / "other").exists()
 
 
-def test_what_cannot_be_kept_is_refused_at_once() -> None:
-    def perceive_badly(*arguments: Any) -> Scene:
-        scene = TINY.perceive(*arguments)
-        scene.features[0, 3] = np.nan
-        return scene
-
-    with pytest.raises(BadInput, match="'features' holds numbers that are not finite"):
-        recorder(replace(TINY, perceive=perceive_badly)).record(0)[0]
-    growing = replace(TINY, save=lambda env: {"x": np.zeros(int(env.agent[0] * 10) + 20)})
-    with pytest.raises(BadInput, match="must always give the same arrays"):
-        recorder(growing).record(0)[0]
-    agent = {"x": 0.0, "y": 0.0, "closed": 0.0}
-    parcel, spot = {"x": 0.0, "y": 0.0, "held": 0.0}, {"x": 0.0, "y": 0.0, "radius": 1.0}
-    scenes = [Scene(SPEC, agent, {"spot": {"a": spot}}), Scene(SPEC, agent, {"parcel": {"a": parcel}})]
-    with pytest.raises(BadInput, match="'a' is of the type 'spot' first, then of the type 'parcel'"):
-        all_objects(scenes)
-
-
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
         ({"speed": 2}, "the task 'tiny' takes no argument 'speed'; it takes: slip_rate"),
         ({"slip_rate": {0.5}}, "the argument 'slip_rate' is {0.5}, which cannot be kept"),
         ({"seed": -1}, "the seed must not be negative"),
-        ({"noise": float("nan")}, "the noise is an amplitude"),
         ({"objects": 13}, "takes 1 to 12 objects, not 13"),
-        ({"episodes": 0}, "at least 1"),
     ],
 )
 def test_arguments_that_do_not_fit_are_refused(tmp_path: Path, arguments: dict[str, Any], reason: str) -> None:
@@ -200,10 +180,8 @@ OTHER_SPEC = Spec({**TINY.spec.agent, "mood": Scalar}, TINY.spec.objects)
     [
         (TINY, {"objects": 2}, "begun with objects 1 instead of 2; choose another --output or remove the folder"),
         (TINY, {"noise": 0.5}, r"begun with noise None instead of Perturbation\(amplitude=0.5"),
-        (TINY, {"perception": "noise=0.001"}, "begun with perception perfect instead of noise=0.001"),
         (TINY_DISCRETE, {}, "begun with task tiny instead of tiny-discrete"),
         (replace(TINY, spec=OTHER_SPEC), {}, "begun when the task had another spec"),
-        (replace(TINY_DISCRETE, name="tiny"), {}, "begun when the task had another action space"),
         (replace(TINY, domain=replace(TINY.domain, name="other")), {}, "domain.pddl: not the domain of the task"),
     ],
 )
@@ -266,12 +244,3 @@ def test_a_killed_collection_goes_on(tmp_path: Path) -> None:
     assert (data.collected.already_there, data.collected.broken) == (len(there), ())
     assert {path: path.stat().st_mtime_ns for path in there} == there
     assert {path.name for path in folder.glob(".*")} <= {".lock"}
-
-
-def test_demonstrations_are_what_is_seen_and_the_manifest_says_how_well(tmp_path: Path) -> None:
-    clean = collect(TINY, tmp_path / "clean", objects=2, episodes=1)
-    noisy = collect(TINY, tmp_path / "noisy", objects=2, episodes=1, perception="noise=0.001")
-    assert noisy.command.endswith("--perception noise=0.001")
-    assert "perception" not in (tmp_path / "clean" / MANIFEST).read_text()
-    off = np.abs(noisy[0].features[0] - clean[0].features[0])
-    assert 0 < off.max() < 0.01

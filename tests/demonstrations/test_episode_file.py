@@ -60,17 +60,9 @@ def test_the_same_demonstration_gives_the_same_bytes(eventful: Demonstration) ->
 
 
 def test_what_is_in_memory_is_checked_as_well(eventful: Demonstration) -> None:
-    def hold(*items: Demonstration) -> Demonstrations:
-        return Demonstrations(items, task="tiny", spec=SPEC, domain=TINY.domain, controls=BOX)
-
-    data = hold(eventful, eventful)
-    assert (len(data), data[1], data.folder, data.arguments) == (2, eventful, None, {})
-    for broken, reason in (
-        (replace(eventful, actions=eventful.actions[1:]), "controls need as many actions"),
-        (replace(eventful, agent=eventful.agent[1:]), "'agent' holds"),
-    ):
-        with pytest.raises(BadInput, match=f"demonstration 1: .*{reason}"):
-            hold(eventful, broken)
+    broken = replace(eventful, agent=eventful.agent[1:])
+    with pytest.raises(BadInput, match="demonstration 1: 'agent' holds"):
+        Demonstrations([eventful, broken], task="tiny", spec=SPEC, domain=TINY.domain, controls=BOX)
 
 
 def changed(demonstration: Demonstration, name: str, value: Any) -> bytes:
