@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,8 +52,8 @@ def replay(
     """
     if episode is None and video is not None:
         raise BadInput("a video shows one episode: say which")
-    if episode is not None and not 0 <= episode < len(demonstrations):
-        raise BadInput(f"there is no episode {episode}: they are counted from 0 to {len(demonstrations) - 1}")
+    if episode is not None:
+        demonstrations.episode(episode)
     mode = None if video is None else "rgb_array"
     numbers = range(len(demonstrations)) if episode is None else [episode]
     found: dict[int, str | None] = {}
@@ -109,43 +109,39 @@ def replay_episode(demonstration: Demonstration, env: SceneEnv, camera: EpisodeC
     if camera:
         camera.end(episode)
     again = recording.demonstration(episode, demonstration.seed)
-    then, now = (_timelines(each, env.task.spec) for each in (demonstration, again))
-    last = min(demonstration.steps, again.steps)
-    for timestep in range(last + 1):
+    both = zip(_timesteps(demonstration, env.task.spec), _timesteps(again, env.task.spec), strict=False)
+    for timestep, (then, now) in enumerate(both):
         for what in (what for what in then if what in now):  # there are no snapshots where the task cannot save
-            before, after = then[what][timestep], now[what][timestep]
-            if before is not None and _bits(before) != _bits(after):
-                return f"first differs at step {timestep}: {what}{_amount(before, after)}"
+            amount = _difference(then[what], now[what])
+            if amount is not None:
+                return f"first differs at step {timestep}: {what}{amount}"
     if (demonstration.outcome, demonstration.steps) != (again.outcome, again.steps):
-        return f"first differs at step {last}: the outcome"
+        return f"first differs at step {min(demonstration.steps, again.steps)}: the outcome"
     return None
 
 
-def _timelines(demonstration: Demonstration, spec: Spec) -> dict[str, Sequence[Any]]:
-    """Return all that is compared, with a value for every timestep, `None` where there is no snapshot."""
-    scenes = demonstration.scenes(spec)
-    times = range(len(scenes))
-    index = {int(timestep): index for index, timestep in enumerate(demonstration.keyframes)}
-    return {
-        "'agent'": [scene.values for scene in scenes],
-        "the objects": [list(scene.objects.items()) for scene in scenes],
-        "'features'": [scene.features for scene in scenes],
-        "the goal": demonstration.at_each_timestep(demonstration.goals),
-        "the events": [[event for when, event in demonstration.events if when == now] for now in times],
-        **{
-            f"'snapshot.{name}'": [part[index[now]] if now in index else None for now in times]
-            for name, part in demonstration.snapshots.items()
-        },
-    }
+def _timesteps(demonstration: Demonstration, spec: Spec) -> Iterator[dict[str, Any]]:
+    """Give all that is compared of each timestep, with the snapshot where there is one."""
+    goals = demonstration.at_each_timestep(demonstration.goals)
+    keyframes = demonstration.keyframes.tolist()
+    for now, scene in enumerate(demonstration.scenes(spec)):
+        parts = demonstration.snapshots.items() if now in keyframes else ()
+        yield {
+            "'agent'": scene.values,
+            "the objects": list(scene.objects.items()),
+            "'features'": scene.features,
+            "the goal": goals[now],
+            "the events": [event for when, event in demonstration.events if when == now],
+            **{f"'snapshot.{name}'": part[keyframes.index(now)] for name, part in parts},
+        }
 
 
-def _bits(value: Any) -> Any:
-    """Return what decides whether two values are the same: of numbers, their bits."""
-    return (value.dtype, value.shape, value.tobytes()) if isinstance(value, np.ndarray | np.generic) else value
-
-
-def _amount(one: Any, other: Any) -> str:
-    """Return by how much two arrays of numbers differ at most, in words; nothing of what is no such."""
-    if not isinstance(one, np.ndarray) or np.shape(one) != np.shape(other):
+def _difference(one: Any, other: Any) -> str | None:
+    """Return by how much two values differ at most, if they are numbers; `None` where they are the same bit for bit."""
+    if not isinstance(one, np.ndarray | np.generic):
+        return None if one == other else ""
+    if np.shape(one) != np.shape(other):
         return ""
-    return f" by {np.max(np.abs(one.astype(np.float64) - other), initial=0.0):.3g}"
+    if (one.dtype, one.tobytes()) == (other.dtype, other.tobytes()):
+        return None
+    return f" by {np.max(np.abs(np.subtract(one, other, dtype=np.float64)), initial=0.0):.3g}"

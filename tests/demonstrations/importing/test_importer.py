@@ -57,8 +57,8 @@ def test_what_was_seen_comes_back(form: str) -> None:
 
 def test_the_last_observation_may_be_missing() -> None:
     episode = raw(0)
-    given = {"successes": [True], "perceive": lambda seen, info: seen}
-    data = import_arrays([episode.scenes[:-1]], [episode.actions], task=TINY, **given)
+    scenes = [episode.scenes[:-1]]
+    data = import_arrays(scenes, [episode.actions], task=TINY, successes=[True], perceive=lambda seen, info: seen)
     assert data[0].steps == len(episode.actions) - 1
 
 
@@ -337,5 +337,7 @@ def test_an_import_that_fails_leaves_nothing(tmp_path: Path) -> None:
 def test_lengths_that_differ_are_refused() -> None:
     with pytest.raises(BadInput, match=r"^there are observations of 2 episodes, but controls of 1$"):
         import_arrays([[], []], [[]], task=TINY)
+    with pytest.raises(BadInput, match=r"^episode 0: the controls are not all of one shape$"):
+        import_arrays([raw(0).scenes], [[[1], [1, 2]]], task=TINY)
     with pytest.raises(BadInput, match=r"\(arrays in memory\): there is no episode$"):
         import_arrays([], [], task=TINY)

@@ -34,14 +34,8 @@ def recordings_in_memory(
 
     The observations of an episode are a list of scenes, an array, or a dictionary or tuple of arrays.
     """
-    given = {
-        "controls": controls,
-        "infos": infos,
-        "success": successes,
-        "demonstrator": demonstrators,
-        "seed": seeds,
-    }
-    columns = {name: column for name, column in given.items() if column is not None}
+    every = {"controls": controls, "infos": infos, "success": successes, "demonstrator": demonstrators, "seed": seeds}
+    columns = {name: column for name, column in every.items() if column is not None}
     for name, column in columns.items():
         if len(column) != len(observations):
             raise BadInput(f"there are observations of {len(observations)} episodes, but {name} of {len(column)}")
@@ -49,11 +43,8 @@ def recordings_in_memory(
     def episode(number: int) -> RecordedEpisode:
         name, seen = f"episode {number}", observations[number]
         fields: dict[str, Any] = {key: column[number] for key, column in columns.items()}
-        if fields.get("controls") is not None:
-            fields["controls"] = np.asarray(fields["controls"])
-        return RecordedEpisode(
-            name, seen if isinstance(seen, list) else timesteps(seen, f"{name}: its observations"), **fields
-        )
+        seen = seen if isinstance(seen, list) else timesteps(seen, f"{name}: its observations")
+        return RecordedEpisode(name, seen, **fields)
 
     return Recordings("arrays", "(arrays in memory)", map(episode, range(len(observations))), len(observations))
 

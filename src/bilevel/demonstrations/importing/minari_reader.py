@@ -63,7 +63,7 @@ def _episode(dataset: Any, number: int, metadata: MinariMetadata, where: str) ->
         return RecordedEpisode(
             where,
             observations,
-            np.asarray(data.actions),
+            data.actions,
             _infos(data.infos, len(observations)),
             demonstrator=about.demonstrator or metadata.algorithm_name or "",
             seed=max(0, about.seed or 0),

@@ -21,7 +21,7 @@ from bilevel.symbolic.domain import BadInput
 NUMBERS = "fiub"  # the kinds of NumPy's types that are numbers
 
 
-@dataclass(frozen=True)
+@dataclass
 class RecordedEpisode:
     """One episode as somebody else recorded it; `BadInput` where its parts do not fit together.
 
@@ -38,17 +38,21 @@ class RecordedEpisode:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        seen, controls = len(self.observations), self.controls
+        seen = len(self.observations)
         if self.infos is not None and len(self.infos) != seen:
             raise BadInput(f"{self.name}: {len(self.infos)} infos, but {seen} observations")
-        if controls is None:
+        if self.controls is None:
             return
+        try:
+            controls = np.asarray(self.controls)
+        except ValueError:
+            raise BadInput(f"{self.name}: the controls are not all of one shape") from None
         if controls.dtype.kind not in NUMBERS or controls.ndim == 0:
             raise BadInput(f"{self.name}: the controls are {controls.dtype} of shape {controls.shape}, not numbers")
         if len(controls) not in (seen - 1, seen):
             lengths = f"{seen} observations, but {len(controls)} controls"
             raise BadInput(f"{self.name}: {lengths}; there must be one more, or as many")
-        object.__setattr__(self, "controls", controls[: max(0, seen - 1)])
+        self.controls = controls[: max(0, seen - 1)]
 
 
 @dataclass(frozen=True)
