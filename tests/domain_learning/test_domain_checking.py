@@ -10,7 +10,7 @@ import pytest
 from acted_episodes import still_episode
 
 from bilevel.domain_learning.changes import ShownEpisode
-from bilevel.domain_learning.check import DomainReport, Finding, check_domain, total
+from bilevel.domain_learning.check import DomainReport, Finding, check_domain
 from bilevel.symbolic.domain import Atom, BadInput, Facts
 from bilevel.symbolic.pddl import parse_domain
 from bilevel.symbolic.semantics import applicable, ground, progress
@@ -206,7 +206,7 @@ def test_what_arrives_now_and_then_is_no_effect() -> None:
         state if step < PICKED else state | facts("lying s4, torn s4") for step, state in enumerate(runs[0].states)
     ]
     report = check(LAUNDRY, [*runs, still_episode(arriving, {**OBJECTS, "s4": "shirt"})])
-    assert total(report.contradicted) == 1
+    assert sum(kind.count for kind in report.contradicted) == 1
     assert not any(finding.is_wrong for finding in report.findings)
 
 
@@ -241,7 +241,7 @@ def test_flickers_and_settling_are_no_contradictions() -> None:
     seen = [*lasting[:3], flicker, flicker, *lasting[5:PICKED], late, late, *lasting[PICKED + 2 :]]
     report = check(LAUNDRY, [still_episode(seen, OBJECTS)])
     assert report.fits
-    assert (report.changes, report.settled, total(report.flickers)) == (10, 1, 1)
+    assert (report.changes, report.settled, sum(kind.count for kind in report.flickers)) == (10, 1, 1)
 
 
 def test_objects_that_are_not_there_yet_test_nothing() -> None:

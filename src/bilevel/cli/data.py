@@ -158,7 +158,7 @@ def export(folder: Path, minari: str | None, lerobot: Path | None, rate: float |
 @command("import", "play.npz --task cubes.py:task --perceive cubes.py:from_vector --output build/cubes")
 @argument("source", "TEXT", "A file or a folder, or the name of a Minari data set.")
 @required("--output", "DIR", "New folder for the data set.")
-@option("--task", "TASK", "The task to learn: its name, or file.py:task (by default the one that our export names).")
+@required("--task", "TASK", "The task to learn: its name, or file.py:task.")
 @option("--format", ("npz", "minari", "lerobot", "robomimic"), "The format, where it is not seen.", name="form")
 @option("--perceive", "FILE:FUNCTION", "From an observation, or that and its info, to a Scene (by default the task's).")
 @option("--hindsight", "final|each|FILE:FUNCTION", "Goals: what holds at the end, each fact that comes true, or found.")
@@ -170,7 +170,7 @@ def export(folder: Path, minari: str | None, lerobot: Path | None, rate: float |
 @option("--mask", "NAME", "Only those episodes of a robomimic file that this mask names.")
 @option("--objects", "N>0", "How many objects the environment has in which a policy will practise (by default 3).")
 @shared("env-args")
-def import_(source: str, output: Path, task: str | None, **options: Any) -> None:
+def import_(source: str, output: Path, task: str, **options: Any) -> None:
     """Make a data set of episodes that somebody else recorded: arrays, Minari's, LeRobot's, robomimic's.
 
     Afterwards the folder is there and whole, or nothing is.
@@ -180,20 +180,17 @@ def import_(source: str, output: Path, task: str | None, **options: Any) -> None
 
     options["arguments"], options["format"] = options.pop("env_args"), options.pop("form")
     with progress_line() as callback:
-        found_task = find_task(task) if task else None
-        data = import_demonstrations(source, found_task, output, callback=callback, **options)
+        data = import_demonstrations(source, find_task(task), output, callback=callback, **options)
     report = data.report
     assert report is not None
-    demonstrators = {name: number for name, number in sorted(report.demonstrators.items()) if name}
     values = {"output": str(output), "read": report.read, "kept": len(data), "steps": data.steps}
     values |= {"dropped": report.dropped, "rate": report.rate, "controls": report.controls, "notes": report.notes}
     rate = f" at {report.rate:g} Hz" if report.rate else ""
     answer(
-        {**values, "demonstrators": demonstrators},
+        values,
         f"{count(report.read, 'episode')} read, {count(data, 'demonstration')} kept, {data.steps} steps{rate}",
         *(f"dropped: {number} {reason}" for reason, number in report.dropped.most_common()),
         f"controls: {', '.join(f'{what} ({number})' for what, number in report.controls.most_common())}",
-        f"demonstrators: {_numbers(demonstrators)}" if demonstrators else "",
         *report.notes,
         f"written to {output}",
     )

@@ -56,7 +56,6 @@ class ImportReport:
     controls: Counter[str] = field(default_factory=Counter)  # of episodes, by where they come from
     dropped: Counter[str] = field(default_factory=Counter)  # by the reason
     clipped: int = 0  # numbers of controls that were out of bounds
-    demonstrators: Counter[str] = field(default_factory=Counter)  # of what was kept
     notes: list[str] = field(default_factory=list)
 
 

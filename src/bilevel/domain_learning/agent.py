@@ -191,13 +191,10 @@ def _nearest_of_types(
 
 def _controls(occurrences: Sequence[Occurrence], episodes: Sequence[ShownEpisode]) -> Array | None:
     """(occurrences, size): the mean of the last controls before each change; `None` where nobody recorded any."""
-    means = []
-    for occurrence in occurrences:
-        controls, step = episodes[occurrence.change.episode].controls, occurrence.change.step
-        if not controls.size:
-            return None
-        means.append(controls[max(0, step - LAST_STEPS) : step].mean(axis=0))
-    return np.stack(means)
+    given = [(episodes[each.change.episode].controls, each.change.step) for each in occurrences]
+    if not all(controls.size for controls, _ in given):
+        return None
+    return np.stack([controls[max(0, step - LAST_STEPS) : step].mean(axis=0) for controls, step in given])
 
 
 def same_controls(one: Approach, other: Approach) -> bool:

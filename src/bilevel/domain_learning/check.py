@@ -26,7 +26,8 @@ def explain_by_events(
     domain: Domain, before: Facts, after: Facts, objects: Mapping[str, str], most: int = MOST_EVENTS
 ) -> list[Explanation]:
     """Return events that turn one state into the other, with at most one action after them; none if there are none."""
-    for event in sorted(_parts(domain, before, after, objects), key=_rank):
+    parts = _parts(domain, before, after, objects)
+    for event in sorted(parts, key=lambda part: (part[0].action, sorted(part[1].add), sorted(part[1].delete))):
         between = progress(before, event[1])
         if between == after:
             return [event]
@@ -36,11 +37,6 @@ def explain_by_events(
         if rest:
             return [event, *rest]
     return []
-
-
-def _rank(explanation: Explanation) -> tuple[Action, list[Atom], list[Atom]]:
-    event, outcome = explanation
-    return event.action, sorted(outcome.add), sorted(outcome.delete)
 
 
 def _parts(domain: Domain, before: Facts, after: Facts, objects: Mapping[str, str]) -> Iterator[Explanation]:
@@ -73,10 +69,11 @@ def conditions_of(schema: Schema) -> Facts:
 
 def with_absent(seen: Seen, domain: Domain) -> Seen:
     """Return a state with the facts about what is not so, and about what is equal, that conditions may ask for."""
-    wanted = {atom.predicate for schema in _everything(domain).values() for atom in conditions_of(schema)}
+    schemas = (*domain.schemas.values(), *domain.events.values())
+    wanted = {atom.predicate for schema in schemas for atom in schema.negative_precondition}
     facts = {Atom(EQUALITY, (name, name)) for name in seen.objects} | seen.state
     absent = set()
-    for predicate in (name.removeprefix("not ") for name in wanted if name.startswith("not ")):
+    for predicate in sorted(wanted):
         arity = 2 if predicate == EQUALITY else domain.predicates[predicate].arity
         every = (Atom(predicate, terms) for terms in product(seen.objects, repeat=arity))
         absent |= {Atom(f"not {predicate}", atom.terms) for atom in every if atom not in facts}
@@ -87,10 +84,6 @@ def _matters(atom: Atom, schema: Schema, domain: Domain, states: Collection[Seen
     """Whether in some state an atom did not hold where all other conditions did, for whatever objects."""
     types = {parameter.name: parameter.type for parameter in schema.parameters}
     return not never_mattered(conditions_of(schema) | {atom}, frozenset({atom}), types, domain, states)
-
-
-def _everything(domain: Domain) -> dict[str, Schema]:
-    return {**domain.schemas, **domain.events}
 
 
 # What is said of a schema
@@ -254,17 +247,13 @@ class DomainReport(msgspec.Struct):
     @property
     def changes(self) -> int:
         """How many changes there are, flickers left out."""
-        return sum(map(total, (self.explained, self.by_event, self.ambiguous, self.contradicted)))
+        kinds = (*self.explained, *self.by_event, *self.ambiguous, *self.contradicted)
+        return sum(kind.count for kind in kinds)
 
     @property
     def fits(self) -> bool:
         """Whether nothing contradicts the domain."""
         return not self.contradicted
-
-
-def total(kinds: Iterable[Kind]) -> int:
-    """Return how many changes the kinds have together."""
-    return sum(kind.count for kind in kinds)
 
 
 def check_domain(domain: Domain, episodes: Iterable[tuple[int, ShownEpisode]]) -> DomainReport:
@@ -285,7 +274,7 @@ class _Check:
     def __init__(self, domain: Domain) -> None:
         self.domain = domain
         self._happenings = replace(domain, schemas=domain.events)
-        self._everything = replace(domain, schemas=_everything(domain))
+        self._everything = replace(domain, schemas={**domain.schemas, **domain.events})
         self._report = DomainReport(domain.name, actions=dict.fromkeys(domain.schemas, 0), events={})
         self._report.events = dict.fromkeys(domain.events, 0)
         self._explained: list[Noted] = []
@@ -359,6 +348,5 @@ class _Check:
                 asked = [atom for atom in asked if atom not in deleted]  # what is deleted has to be there
                 never = [atom for atom in asked if not _matters(atom, schema, self.domain, states)]
                 findings += [Finding(name, "untested precondition", str(atom)) for atom in never]
-        wrong, doubtful = ([each for each in findings if each.is_wrong is truth] for truth in (True, False))
-        report.findings = sorted(wrong, key=lambda each: -each.count) + doubtful
+        report.findings = sorted(findings, key=lambda each: -each.count if each.is_wrong else 1)
         return report

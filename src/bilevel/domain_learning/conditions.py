@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, groupby, islice, product
+from typing import NamedTuple
 
 from bilevel.domain_learning.agent import Approach
 from bilevel.domain_learning.changes import Seen, SettledChange, ShownEpisode
@@ -84,8 +85,7 @@ def held_always(occurrences: Sequence[Occurrence]) -> Facts:
 # Further objects
 
 
-@dataclass(frozen=True)
-class Linked:
+class Linked(NamedTuple):
     """A further variable, what is said of it, and its object in each occurrence, where it has one."""
 
     variable: str
@@ -323,9 +323,7 @@ def _rules(traces: Sequence[Trace], domain: Domain, name: str, kept: Sequence[in
 
 def _is_shorter(after: Trace, before: Trace) -> bool:
     """Whether some of the steps would do where, with all conditions, more are needed."""
-    if before == after or len(before.steps) > MOST_STEPS:
-        return False
-    return _fewest(after) < _fewest(before)
+    return before != after and len(before.steps) <= MOST_STEPS and _fewest(after) < _fewest(before)
 
 
 def _fewest(trace: Trace) -> int:

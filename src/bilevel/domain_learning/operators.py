@@ -300,13 +300,9 @@ def _joined_outcomes(operators: Sequence[Operator]) -> list[Operator]:
     """Return the operators, the most frequent first; those that differ in nothing but what comes of them are joined."""
     result: list[Operator] = []
     for operator in sorted(operators, key=lambda operator: -operator.count):
-        for number, other in enumerate(result):
-            joined = _joined(other, operator)
-            if joined is not None:
-                result[number] = joined
-                break
-        else:
-            result.append(operator)
+        every = ((number, _joined(other, operator)) for number, other in enumerate(result))
+        place, joined = next(((number, both) for number, both in every if both), (len(result), operator))
+        result[place : place + 1] = [joined]
     return result
 
 
@@ -398,10 +394,9 @@ def _proposals(operator: Operator, number: int, operators: Sequence[Operator]) -
 
 
 def _verb(add: Facts, delete: Facts) -> str | None:
-    for verb, sign, pattern in NAMES:
-        if any(re.search(pattern, atom.predicate) for atom in (add if sign == "+" else delete)):
-            return verb
-    return None
+    facts = {"+": add, "-": delete}
+    fitting = (verb for verb, sign, pattern in NAMES if any(re.search(pattern, fact.predicate) for fact in facts[sign]))
+    return next(fitting, None)
 
 
 def _event_names(operator: Operator) -> Iterator[str]:

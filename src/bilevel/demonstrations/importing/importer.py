@@ -60,7 +60,7 @@ COMBINED: dict[Combine, Callable[[NDArray[Any]], Any]] = {
 
 def import_demonstrations(
     source: Path | str | Recordings,
-    task: Task | None = None,
+    task: Task,
     output: Path | str | None = None,
     *,
     format: Format | None = None,
@@ -78,8 +78,6 @@ def import_demonstrations(
         data = import_demonstrations("play.npz", task, "build/cubes", perceive=from_vector)
     """
     recordings = source if isinstance(source, Recordings) else read_recordings(str(source), format, mask)
-    if task is None:
-        raise BadInput("say what was demonstrated: --task file.py:task, or the name of a task")
     run = _Import(recordings, task, ImportOptions(**options))
     if output is None:
         data = Demonstrations(
@@ -266,7 +264,6 @@ class _Import:
                     report.dropped[str(reason)] += 1
                     continue
                 kept += 1
-                report.demonstrators[episode.demonstrator] += 1
                 if kept > MOST_EPISODES:
                     raise BadInput(f"there are more than {MOST_EPISODES} demonstrations, the most in a data set")
                 yield demonstration
