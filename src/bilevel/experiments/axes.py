@@ -172,6 +172,8 @@ _AXES = (
     ),
 )
 
+# The axis of the paper's table, beside those of the hard suite.
+NUMBER = Axis("", "number of objects", "By task and method.", (), _changing("objects"), {})
 AXES: Mapping[str, Axis] = {axis.name: axis for axis in _AXES}
 
 

@@ -7,7 +7,7 @@ and several may share a folder, on one machine or on many.
 | in the folder | what |
 |---|---|
 | experiment.json | the settings, which all that is in the folder has in common |
-| asked/… | the cells that were asked for |
+| runs/… | what was asked for, when, and on which machine |
 | demonstrations/TASK | data sets |
 | policies/TASK/ROW-SEED, costs/… | learned policies, and what learning them took |
 | episodes/TASK/ROW-SEED/NN.jsonl | records of episodes with NN objects |
@@ -18,7 +18,6 @@ and several may share a folder, on one machine or on many.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import platform
 import shlex
@@ -125,6 +124,15 @@ class Cell(msgspec.Struct, frozen=True, omit_defaults=True):
         return f"{row}{number}{f'-shown{self.shown}' if self.shown else ''}-{self.seed}"
 
 
+class Run(msgspec.Struct, frozen=True):
+    """What somebody asked for, when, and on which machine."""
+
+    command: str
+    date: str
+    machine: dict[str, Any]
+    cells: Sequence[Cell]
+
+
 Make = Callable[[Path, Settings, Cell], None]  # makes the file of a cell in a folder
 
 
@@ -154,10 +162,8 @@ def open_folder(path: Path, settings: Settings, cells: Sequence[Cell]) -> None:
         was, now = msgspec.structs.asdict(known), msgspec.structs.asdict(settings)
         different = [f"{name.replace('_', ' ')} {was[name]}, not {now[name]}" for name in was if was[name] != now[name]]
         raise BadInput(f"{path}: was begun with {', '.join(different)}; choose another --output")
-    asked = encode(cells, indent=0)
-    write_atomically(path / "asked" / f"{hashlib.sha256(asked.encode()).hexdigest()[:16]}.json", asked)
     date, command = datetime.now(timezone.utc).date().isoformat(), shlex.join(["bilevel", *sys.argv[1:]])
-    run = {"machine": machine(), "date": date, "command": command}
+    run = Run(command, date, machine(), cells)
     write_atomically(path / "runs" / f"{time.time_ns()}-{os.getpid()}.json", encode(run, indent=0))
 
 
@@ -169,13 +175,9 @@ def read_settings(folder: Path) -> Settings:
     return decode(read_bytes(path), Settings, f"{path}: not what `bilevel reproduce` wrote there")
 
 
-def read_asked(folder: Path) -> list[Cell]:
-    """Return all cells that were ever asked for in a folder, each once."""
-    found: dict[str, Cell] = {}
-    for path in sorted((folder / "asked").glob("*.json")):
-        for cell in decode(read_bytes(path), list[Cell], path):
-            found[f"{cell.axis} {cell.value} {cell.place} {cell.file}"] = cell
-    return list(found.values())
+def read_runs(folder: Path) -> list[Run]:
+    """Return all runs of an experiment that there were in a folder, the latest last."""
+    return [decode(read_bytes(path), Run, path) for path in sorted((folder / "runs").glob("*.json"))]
 
 
 def machine() -> dict[str, str | int | None]:

@@ -15,7 +15,7 @@ import pandas as pd
 from matplotlib.figure import Figure as Sheet
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
-from bilevel.experiments.axes import AXES, Axis
+from bilevel.experiments.axes import AXES, NUMBER, Axis
 from bilevel.experiments.results import Results
 from bilevel.experiments.rows import PAPER_ROWS, TITLES
 from bilevel.experiments.tables import COSTS, MEASURES, Measure, axis_name, costs, places, scores, seconds
@@ -93,12 +93,8 @@ LOOKS: Mapping[str, Look] = {
 
 
 def look(row: str) -> Look:
-    """Return the look of a row; that of one in another world is that of the row it is made of, with another marker."""
-    known = [name for name in LOOKS if row == name or row.startswith(f"{name}-")]
-    if not known:
-        return Look("#8a6d3b", "v", full=False)
-    found = LOOKS[max(known, key=len)]
-    return found if row in LOOKS else found._replace(marker="<")
+    """Return the look of a row; published models share one."""
+    return LOOKS.get(row, Look("#8a6d3b", "v", full=False))
 
 
 Draw = Callable[[Any], None]  # draws a panel on the axes of matplotlib
@@ -114,49 +110,34 @@ class Figure(NamedTuple):
 
 def figures(results: Results) -> Iterator[Figure]:
     """Yield all figures that there is something to show in."""
-    frame = results.of("")
+    frame = places(results, NUMBER).sort_values("task")
     if len(frame):
         is_papers = frame["row"].isin(PAPER_ROWS)
-        for name, part in (("success-by-objects", frame[is_papers]), ("variants-by-objects", frame[~is_papers])):
-            yield _rates_figure(name, part, "task", "objects", "number of objects", "{:g}".format)
+        yield _curves("success-by-objects", frame[is_papers], NUMBER)
+        yield _curves("variants-by-objects", frame[~is_papers], NUMBER)
         yield _cost_figure(results)
     for axis in AXES.values():
         for measure in axis.measures:
-            yield _axis_figure(places(results, axis), axis, measure)
+            yield _curves(axis_name(axis, measure), places(results, axis), axis, measure)
 
 
 def _rows(frame: pd.DataFrame) -> list[str]:
     return [row for row in TITLES if row in set(frame["row"])]
 
 
-def _rates_figure(
-    name: str, frame: pd.DataFrame, by: str, along: str, title: str, show: Callable[[float], str], log: bool = False
-) -> Figure:
-    """Return a panel for each task, or place, with a curve of the success rate for each row."""
-
-    values = sorted(frame[along].unique())
+def _curves(name: str, frame: pd.DataFrame, axis: Axis, measure: str = "success") -> Figure:
+    """Return a panel for each place with a curve for each row along an axis."""
+    time, values = MEASURES.get(measure), sorted(frame["value"].unique())
 
     def draw(axes: Any, part: pd.DataFrame) -> None:
-        draw_rates(axes, scores(part, ["row", along]).rename(columns={along: "x"}))
-        set_axis(axes.xaxis, title, show, values if log or len(values) < 4 else (), log)
+        if time:
+            draw_times(axes, part, time)
+        else:
+            draw_rates(axes, scores(part, ["row", "value"]))
+        set_axis(axes.xaxis, axis.title, axis.show, values if axis.is_log or len(values) < 4 else (), axis.is_log)
 
-    groups = frame.groupby(by, observed=True, sort=by == "task")
+    groups = frame.groupby("where", sort=False)
     return Figure(name, _rows(frame), {str(key): partial(draw, part=part) for key, part in groups})
-
-
-def _axis_figure(frame: pd.DataFrame, axis: Axis, measure: str) -> Figure:
-    """Return a panel for each place with a curve for each row along an axis of the hard suite."""
-    name, time = axis_name(axis, measure), MEASURES.get(measure)
-    if time is None:
-        return _rates_figure(name, frame, "where", "value", axis.title, axis.show, axis.is_log)
-
-    def draw(axes: Any, part: pd.DataFrame) -> None:
-        draw_times(axes, part, time, gives_up=axis.kind == "symbols")
-        set_axis(axes.xaxis, axis.title, axis.show, axis.values if axis.is_log else (), axis.is_log)
-
-    known = frame[frame[time.column].notna()]
-    groups = known.groupby("where", sort=False)
-    return Figure(name, _rows(known), {str(key): partial(draw, part=part) for key, part in groups})
 
 
 def _cost_figure(results: Results) -> Figure:
@@ -184,24 +165,23 @@ def draw_rates(axes: Any, frame: pd.DataFrame) -> None:
     for row, part in list(frame.groupby("row", observed=True))[::-1]:
         style = look(str(row)).style
         if row == "expert":
-            axes.fill_between(part["x"], part["rate"], 1.06, color=GREY, alpha=0.3, linewidth=0)
-            axes.plot(part["x"], part["rate"], **{**style, "marker": "", "linewidth": 1.0, "zorder": 1.5})
+            axes.fill_between(part["value"], part["rate"], 1.06, color=GREY, alpha=0.3, linewidth=0)
+            axes.plot(part["value"], part["rate"], **{**style, "marker": "", "linewidth": 1.0, "zorder": 1.5})
         else:
-            axes.fill_between(part["x"], part["low"], part["high"], color=style["color"], alpha=0.07, linewidth=0)
-            axes.plot(part["x"], part["rate"], **style)
+            axes.fill_between(part["value"], part["low"], part["high"], color=style["color"], alpha=0.07, linewidth=0)
+            axes.plot(part["value"], part["rate"], **style)
     set_rates(axes)
 
 
-def draw_times(axes: Any, frame: pd.DataFrame, time: Measure, gives_up: bool) -> None:
+def draw_times(axes: Any, frame: pd.DataFrame, time: Measure) -> None:
     """Draw a time of each row, the median over seeds, with its range, and a cross where no episode was solved."""
     for row, part in list(frame.groupby("row", observed=True))[::-1]:
-        by_value = (part.set_index("value")[time.column].astype(float)).groupby(level=0)
+        by_value = part.set_index("value")[time.column].astype(float).groupby(level=0)
         taken, style = by_value.median(), look(str(row)).style
         axes.fill_between(taken.index, by_value.min(), by_value.max(), color=style["color"], alpha=0.07, linewidth=0)
         axes.plot(taken.index, taken, **style)
-        if gives_up:
-            stopped = taken[part.groupby("value")["successes"].sum() == 0]
-            axes.plot(stopped.index, stopped, color=style["color"], linestyle="", marker="x", markersize=8)
+        stopped = taken[part.groupby("value")["successes"].sum() == 0]
+        axes.plot(stopped.index, stopped, color=style["color"], linestyle="", marker="x", markersize=8)
     set_axis(axes.yaxis, time.title, seconds, log=True)
     if time.limit:
         height, text = time.limit

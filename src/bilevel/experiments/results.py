@@ -13,7 +13,7 @@ import msgspec
 import pandas as pd
 
 from bilevel.experiments.axes import AXES
-from bilevel.experiments.experiment import EXPERIMENT, FINDINGS, Cell, Settings, read_asked, read_settings
+from bilevel.experiments.experiment import EXPERIMENT, FINDINGS, Cell, Run, Settings, read_runs, read_settings
 from bilevel.experiments.records import Record, read_records
 from bilevel.experiments.rows import TITLES, task_order
 from bilevel.files import write_atomically
@@ -116,11 +116,13 @@ def _read_file(path: Path) -> tuple[About, list[Finding]]:
 
 
 def _read_folder(folder: Path) -> tuple[About, list[Finding]]:
-    cells = [cell for cell in read_asked(folder) if cell.kind != "films" and (folder / cell.file).exists()]
+    runs = read_runs(folder)
+    asked = {(cell.axis, cell.value, cell.place, cell.file): cell for run in runs for cell in run.cells}
+    cells = [cell for cell in asked.values() if cell.kind != "films" and (folder / cell.file).exists()]
     records = {file: read_records(folder / file) for file in {cell.file for cell in cells}}
     versions = {name: version for known in records.values() for name, version in known[0].versions.items()}
     findings = [_finding(folder, cell, records[cell.file]) for cell in cells]
-    return _about(folder, versions), findings
+    return _about(folder, runs, versions), findings
 
 
 def _finding(folder: Path, cell: Cell, records: Sequence[Record]) -> Finding:
@@ -166,15 +168,14 @@ def _read(path: Path) -> dict[str, Any]:
     return decode(read_bytes(path), dict[str, Any], path) if path.exists() else {}
 
 
-def _about(folder: Path, versions: dict[str, str]) -> About:
-    runs = [_read(path) for path in sorted(folder.glob("runs/*.json"))]
-    machines = [run["machine"] for run in runs] + [_read(path)["machine"] for path in folder.glob("costs/*/*.json")]
+def _about(folder: Path, runs: Sequence[Run], versions: dict[str, str]) -> About:
+    machines = [run.machine for run in runs] + [_read(path)["machine"] for path in folder.glob("costs/*/*.json")]
     failures = {path.stem.replace("+", "/"): path.read_text(encoding="utf-8") for path in folder.glob("failures/*.txt")}
     return About(
         experiment=read_settings(folder),
-        command=runs[-1]["command"] if runs else "",
+        command=runs[-1].command if runs else "",
         machines=[machine for number, machine in enumerate(machines) if machine not in machines[:number]],
-        dates=sorted({run["date"] for run in runs}),
+        dates=sorted({run.date for run in runs}),
         failures={name: text.strip().splitlines()[-1] for name, text in sorted(failures.items())},
         rules=dict(_learned_rules(folder)),
         versions=versions,

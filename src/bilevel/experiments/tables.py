@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from bilevel.experiments.axes import AXES, Axis
+from bilevel.experiments.axes import AXES, NUMBER, Axis
 from bilevel.experiments.results import Results
 from bilevel.experiments.rows import PAPER_TASKS, ROWS, TITLES, TOTAL, paper_rate
 from bilevel.experiments.statistics import is_better, rate_interval
@@ -129,7 +129,8 @@ def tables(results: Results) -> Iterator[Table]:
     """Yield all tables that there is something to put in."""
     known = set(results.table["axis"])
     if "" in known:
-        yield from (success_table(results), size_table(results), cost_table(results), cause_table(results))
+        yield from (success_table(results), axis_table(results, NUMBER, "success"))
+        yield from (cost_table(results), cause_table(results))
     for axis in AXES.values():
         if axis.name in known:
             yield from (axis_table(results, axis, measure) for measure in axis.measures)
@@ -165,15 +166,6 @@ def _fractions(frame: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     return found
 
 
-def size_table(results: Results) -> Table:
-    """Return the successes with each number of objects."""
-    frame = results.of("")
-    found = _fractions(frame, ["task", "row", "objects"])
-    caption = f"{scope(frame)}: successes of as many episodes, by number of objects."
-    shown = _lines(found, "text", ["task", "row"], "objects")
-    return Table("success-by-objects", "Success by number of objects", caption, shown)
-
-
 COSTS: Mapping[str, tuple[str, Callable[[float], str]]] = {
     "training_seconds": ("training time", seconds),
     "policy_seconds": ("time to decide, for each step", seconds),
@@ -203,7 +195,7 @@ def cost_table(results: Results) -> Table:
         shown[title] = [NOTHING if pd.isna(value) else show(value) for value in found[name]]
     most = results.of("")["objects"].max()
     caption = f"Medians over tasks and seeds; inference with {most} objects, labels and planning included."
-    return Table("costs", "Time and memory", caption, shown)
+    return Table("costs", "Time", caption, shown)
 
 
 def cause_table(results: Results) -> Table:
@@ -233,16 +225,15 @@ MEASURES = {
 }
 
 
-def places(results: Results, axis: Axis) -> pd.DataFrame:
+def places(results: Results, axis: Axis) -> Any:
     """Return the lines of an axis, with the title of the place where curves are to be compared."""
-    frame = results.of(axis.name)
+    frame: Any = results.of(axis.name)
     several = frame["place"].nunique() > 1
     titles = [
         f"{task}, {place:g} objects" if several else task
         for task, place in zip(frame["task"], frame["place"], strict=True)
     ]
-    frame["where"] = titles
-    return frame
+    return frame.assign(where=titles, value=frame["value"] if axis.name else frame["objects"])
 
 
 def axis_table(results: Results, axis: Axis, measure: str) -> Table:
@@ -257,13 +248,13 @@ def axis_table(results: Results, axis: Axis, measure: str) -> Table:
     shown = _lines(found, "text", ["where", "row"], "value")
     shown = shown.rename(columns={value: axis.show(value) for value in axis.values})
     about = f"{time.title.capitalize()}, medians over seeds" if time else f"{axis.about} Successes of as many episodes"
-    title = f"{time.title.capitalize() if time else 'Success'}: {axis.name}"
+    title = f"{time.title.capitalize() if time else 'Success'} by {axis.title}"
     return Table(axis_name(axis, measure), title, f"{about}, by {axis.title}.", shown)
 
 
 def axis_name(axis: Axis, measure: str) -> str:
     """Return the name of the files of a figure and of a table."""
-    return f"hard-{axis.name}" + ("" if measure == "success" else f"-{measure}")
+    return f"hard-{axis.name}{'' if measure == 'success' else f'-{measure}'}" if axis.name else "success-by-objects"
 
 
 # Formats
