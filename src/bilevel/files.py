@@ -80,22 +80,15 @@ def new_folder(output: Path) -> Iterator[Path]:
         raise BadInput(f"{output}: there is something already; choose another --output or remove it")
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = Path(tempfile.mkdtemp(prefix=f".{output.name}.", dir=output.parent))
+        unfinished = output.with_name(f".{output.name}.{secrets.token_hex(4)}")
+        unfinished.mkdir()
     except OSError as error:
         raise BadInput(f"{output}: cannot be written: {error.strerror}") from None
     try:
         yield unfinished
-        unfinished.chmod(0o777 & ~_umask())  # mkdtemp keeps others out
         os.replace(unfinished, output)
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
-
-
-def _umask() -> int:
-    """Return the mask for the permissions of new files, which can only be read by setting it."""
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
 
 
 def _replace(path: Path, blocks: Iterable[bytes]) -> None:
