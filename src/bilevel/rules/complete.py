@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, combinations, islice
+from itertools import accumulate, chain, combinations, islice
 from typing import NamedTuple
 
 from bilevel.rules.closures import can_be_chained, closure
@@ -36,7 +36,7 @@ from bilevel.rules.small_problems import (
     small_problems,
 )
 from bilevel.rules.solving import Solution, Stop, final_state, solve
-from bilevel.rules.state_graph import Node, StateGraph, steps_to
+from bilevel.rules.state_graph import Node, Situation, StateGraph, steps_to
 from bilevel.rules.traces import PlanFor, TraceStep
 from bilevel.rules.verify import listed
 from bilevel.symbolic.domain import Atom, Domain, Facts, Problem
@@ -52,10 +52,7 @@ BUDGET = 3_000_000  # states with goals, or instances of rules: a minute or two
 RANDOM_PROBLEMS = 100
 MOST_ROUNDS = 5  # of small problems, which are proved, and larger ones, which are tried
 MOST_WASTE = 1.02  # how much longer the ways to the goals may become where a rule is dropped
-MOST_SIZES = 300  # of one small problem; with more, it is looked at only as it is
-MOST_NAMED_GOALS = 50_000  # before those that are the same up to names are told
 MOST_NAMINGS = 100  # that are tried to find out whether two problems are the same but for names
-MOST_EXPLORED = 500  # states of a problem, to find out what is true of one object at a time
 MOST_HELP = 30  # plans for one larger problem
 MOST_FAILURES = 10  # of the planner, before it is not asked any more
 STEPS_PER_GOAL = 1_000
@@ -185,7 +182,7 @@ def _is_part_of(problem: Problem, graph: StateGraph) -> bool:
     """Return whether the problem begins in one of these states but for the names of objects; some are tried."""
     objects = {name: kind for name, kind in graph.objects.items() if name not in graph.domain.constants}
     renamings = islice(namings(problem.objects, objects), MOST_NAMINGS)
-    return any(graph.knows(substitute_all(problem.state, renaming)) for renaming in renamings)
+    return any(Situation(substitute_all(problem.state, renaming)) in graph for renaming in renamings)
 
 
 def described(small: Sequence[SmallProblem]) -> str:
@@ -364,43 +361,36 @@ class Completer:
         """Solve problems by the rules; where no rule applies, a planner helps, and its plan is learned from."""
         self._failures = 0
         for done, problem in enumerate(problems, 1):
-            self._try(problem, plan_for)
+            bound = STEPS_PER_GOAL * (len(problem.goal) + 1)
+            for _ in range(MOST_HELP):
+                solution = solve(self.domain, problem, self.rules, max_steps=bound, commit=self.commit)
+                self.solved += solution.is_solved
+                if solution.stop is not Stop.NO_RULE:
+                    break
+                helped = self._help(problem, solution, plan_for) if plan_for else None
+                self.unknown += helped is None
+                if not helped:
+                    break
             self.callback("larger problems", done, len(problems))
 
-    def _try(self, problem: Problem, plan_for: PlanFor | None) -> None:
-        bound = STEPS_PER_GOAL * (len(problem.goal) + 1)
-        for _ in range(MOST_HELP):
-            solution = solve(self.domain, problem, self.rules, max_steps=bound, commit=self.commit)
-            self.solved += solution.is_solved
-            if solution.stop is not Stop.NO_RULE:
-                return
-            helped = self._help(problem, solution, plan_for)
-            self.unknown += helped is None
-            if not helped:
-                return
-
-    def _help(self, problem: Problem, solution: Solution, plan_for: PlanFor | None) -> bool | None:
+    def _help(self, problem: Problem, solution: Solution, plan_for: PlanFor) -> bool | None:
         """Plan for a goal fact from where the rules stopped; return whether it taught anything, `None` without one."""
-        if plan_for is None:
-            return None
         state, objects = final_state(self.domain, problem, solution.plan)
         own = {name: kind for name, kind in objects.items() if name not in self.domain.constants}
-        known = None
+        is_new = None
         for fact in sorted(problem.goal - state):
             if self._failures >= MOST_FAILURES:
                 break
             goal = frozenset({fact})
             plan = plan_for(self.domain, replace(problem, objects=own, state=state, goal=goal))
-            if plan:
-                steps, here = [], state
-                for action, outcome in plan:
-                    steps.append(TraceStep(here, action, outcome, goal))
-                    here = progress(here, outcome)
-                known = self._learn(steps, {**self.domain.constants, **own}, None)
-                if known:
-                    return True
             self._failures += not plan
-        return known
+            if plan:
+                states = accumulate(plan, lambda here, step: progress(here, step[1]), initial=state)
+                steps = [TraceStep(here, *step, goal) for here, step in zip(states, plan, strict=False)]
+                is_new = self._learn(steps, objects, None)
+            if is_new:
+                break
+        return is_new
 
     def completion(self, small: SmallGraphs, tried: int) -> Completion:
         """Return what is known when all has been looked at and tried."""
@@ -451,6 +441,8 @@ def failing(graph: StateGraph, goal: Facts, commit: bool) -> list[Failing]:
     runs = graph.follow(goal, sorted(able), commit=commit)
     graph.looked_at += len(runs.choices)
     trapped = traps(runs, runs.goals)
+    if not trapped:
+        return []
     distance = graph.distances(goal, able)
     stops = {node[0] for node in trapped if runs.stops(node)}
     stuck = sorted({n for n, _ in trapped} & able, key=lambda state: (state not in stops, distance[state], state))

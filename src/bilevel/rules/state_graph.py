@@ -1,4 +1,4 @@
-"""The states of a problem as a graph: what actions and nature do in them, what a rule policy does, and where it fails.
+"""The states of a problem as a graph: what actions and nature do in them, what a rule policy does, what can be reached.
 
 New objects never end in some domains, yet only a few of them matter at a time. An object that nature made is dropped
 from a state once it can no longer matter: by the facts about it no action can have it as an argument, so that these
@@ -6,8 +6,7 @@ facts stay for ever, no rule can bind it, and nature cannot choose it. The made 
 canonical way. So states that differ only in what has been put away for good, or in names that nature gave, are one.
 
 What a rule needs of a goal is worked out once for each state, whatever the goal is; so a policy can be followed for
-thousands of goals. It fails in a state for some goal facts if these could surely be achieved from there and the
-policy may be trapped: it stops, or goes round in circles, with only a part of them achieved.
+thousands of goals.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from bilevel.symbolic.domain import (
     Problem,
     Schema,
 )
-from bilevel.symbolic.exploration import Choice, PolicyGraph, explore_policy, traps
+from bilevel.symbolic.exploration import Choice, PolicyGraph, explore_policy
 from bilevel.symbolic.semantics import (
     GroundAction,
     applicable,
@@ -90,7 +89,8 @@ class StateGraph:
         self.situations: list[Situation] = []
         self._numbers: dict[Situation, int] = {}
         self.rules = rules
-        self._instances_of: dict[Rule, tuple[Instances, dict[int, list[Instance]]]] = {}
+        self._matcher = cache(lambda rule: Instances([rule], domain))
+        self._known: dict[Rule, dict[int, list[Instance]]] = {}
         self._uses = [*self._find_uses()]
         self._simplified = cache(self._simplify)
         self._ground_actions = cache(lambda made: [*groundings(domain.schemas.values(), domain, self._objects(made))])
@@ -112,9 +112,8 @@ class StateGraph:
             self.situations.append(simple)
         return self._numbers[simple]
 
-    def knows(self, facts: Facts) -> bool:
-        """Return whether a state with these facts, and no object made by nature, has a number."""
-        return Situation(facts) in self._numbers
+    def __contains__(self, situation: Situation) -> bool:
+        return situation in self._numbers
 
     def facts(self, state: int) -> Facts:
         """Return the facts of the state with this number."""
@@ -170,7 +169,7 @@ class StateGraph:
         All states must have been explored.
         """
         inside = frozenset(range(len(self)))
-        while (shrunk := frozenset(self._find_distances(wanted, inside))) != inside:
+        while (shrunk := frozenset(self.distances(wanted, inside))) != inside:
             inside = shrunk
         return inside
 
@@ -188,23 +187,35 @@ class StateGraph:
 
     def set_rules(self, rules: Sequence[Rule]) -> None:
         """Follow these rules from now on; what is known of rules that stay is kept."""
-        self._rules = [
-            self._instances_of.setdefault(rule, (Instances([rule], self.domain), {}))
-            for rule in sorted(rules, key=lambda rule: rule.priority)  # stable: ties keep the given order
-        ]
+        in_order = sorted(rules, key=lambda rule: rule.priority)  # stable: ties keep the given order
+        self._rules = [(rule, self._known.setdefault(rule, {})) for rule in in_order]
         self._in_order: dict[int, list[Instance]] = {}
 
     def instances(self, state: int) -> list[Instance]:
         """Return the instances of all rules in a state, for whatever goal, in the order in which they fire."""
         if state not in self._in_order:
-            facts, made = self.situations[state]
             for rule, known in self._rules:
                 if state not in known:
-                    matches = rule.in_order(facts, self.goal_facts, self._objects(made))
-                    known[state] = [Instance(m.rule, m.action, m.served, _first_served(m)) for m in matches]
-                    self.looked_at += 1 + len(known[state])
+                    known[state] = self._find_instances(rule, state)
             self._in_order[state] = [instance for _, known in self._rules for instance in known[state]]
         return self._in_order[state]
+
+    def _first_ready(self, state: int, goal: Facts, served: Atom | None) -> list[Instance]:
+        """Return the instances that apply of the first rule that has any, or has any that serve one goal fact."""
+        found: list[Instance] = []
+        for instance in self.instances(state):
+            if found and instance.rule is not found[0].rule:
+                break
+            if instance.needed <= goal and (served is None or instance.served == served):
+                found.append(instance)
+        return found
+
+    def _find_instances(self, rule: Rule, state: int) -> list[Instance]:
+        facts, made = self.situations[state]
+        matches = self._matcher(rule).in_order(facts, self.goal_facts, self._objects(made))
+        found = [Instance(rule, m.action, m.served, _first_served(m)) for m in matches]
+        self.looked_at += 1 + len(found)
+        return found
 
     def follow(
         self,
@@ -228,10 +239,9 @@ class StateGraph:
             state, committed = node
             if goal <= self.facts(state):
                 return None
-            ready = [instance for instance in self.instances(state) if instance.needed <= goal]
-            if committed is not None:
-                ready = [instance for instance in ready if instance.served == committed] or ready
-            tied = [instance for instance in ready if instance.rule is ready[0].rule]
+            tied = self._first_ready(state, goal, committed)
+            if committed is not None and not tied:
+                tied = self._first_ready(state, goal, None)
             if not every_tie and len(self.situations[state].made) < 2:
                 tied = tied[:1]
             first = {(i.action, i.served if commit else None): i for i in reversed(tied)}
@@ -243,13 +253,6 @@ class StateGraph:
 
         nodes: Iterable[Node] = ((representative(state), None) for state in starts)
         return explore_policy(nodes, choices_in, max_states, first_stop)
-
-    def trapped(self, runs: PolicyRuns, goal: Facts, wanted: Facts) -> frozenset[Node]:
-        """Return where complete runs for a goal may for ever have only a part of `wanted`, which are some of its facts.
-
-        That the policy is trapped is its fault where all of them were attainable before.
-        """
-        return traps(runs, {node for node in runs.choices if not goal & self.facts(node[0]) < wanted})
 
     # Objects that nature makes
 

@@ -99,13 +99,16 @@ def traps(graph: PolicyGraph[State, Label], target: Set[State]) -> frozenset[Sta
         for index, choice in enumerate(choices):
             for after in choice.outcomes:
                 before.setdefault(after, []).append((state, index))
-    staying = {state: set(range(len(choices))) for state, choices in graph.choices.items() if state not in target}
-    trapped = set(staying)
+    trapped = graph.choices.keys() - target
+    staying = {state: len(graph.choices[state]) for state in trapped}  # how many choices cannot leave
+    leaving: set[tuple[State, int]] = set()
     escaped = [state for state in graph.choices if state in target]
     for out in escaped:  # which grows meanwhile
-        for state, index in before.get(out, ()):
-            if state in trapped and index in staying[state]:
-                staying[state].remove(index)
+        for choice_of in before.get(out, ()):
+            state = choice_of[0]
+            if state in trapped and choice_of not in leaving:
+                leaving.add(choice_of)
+                staying[state] -= 1
                 if not staying[state]:
                     trapped.remove(state)
                     escaped.append(state)
