@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
+from itertools import zip_longest
 from math import prod
 
 from bilevel.symbolic.domain import (
@@ -70,9 +71,9 @@ def read_definition(text: str, kind: str) -> tuple[str, tuple[Expression, ...]]:
     return as_name(header.items[1], f"the {kind}").text, definition.items[2:]
 
 
-def split_sections(parts: Sequence[Expression], known: Collection[str]) -> dict[str, list[Group]]:
-    """The sections by keyword; only actions and events may come more than once."""
-    sections: dict[str, list[Group]] = {keyword: [] for keyword in known}
+def split_sections(parts: Sequence[Expression], known: Collection[str]) -> tuple[dict[str, Group], list[Group]]:
+    """The sections by keyword, empty where there is none, and the actions and events, of which there may be many."""
+    sections, repeated = dict.fromkeys(known, NOTHING_WRITTEN), list[Group]()
     for part in parts:
         section = as_group(part, "a section such as (:keyword ...)")
         keyword = section.head
@@ -81,15 +82,13 @@ def split_sections(parts: Sequence[Expression], known: Collection[str]) -> dict[
         if keyword not in sections:
             found = section.items[0] if keyword else section
             raise Misread(found.offset, f"unknown section {found}{suggestion(keyword, known)}")
-        if sections[keyword] and keyword not in REPEATED:
+        if keyword in REPEATED:
+            repeated.append(section)
+        elif sections[keyword].items:
             raise Misread(section.offset, f"section '{keyword}' is given twice")
-        sections[keyword].append(section)
-    return sections
-
-
-def contents(sections: Mapping[str, list[Group]], keyword: str) -> tuple[Expression, ...]:
-    """What stands in the section, nothing where there is no such section."""
-    return sections[keyword][0].arguments if sections[keyword] else ()
+        else:
+            sections[keyword] = section
+    return sections, repeated
 
 
 # Domains
@@ -104,30 +103,29 @@ def domain_from_text(text: str) -> Domain:
 def domain_frame(text: str) -> tuple[Domain, list[Group]]:
     """The domain with events but without actions, and the actions as they are written."""
     name, parts = read_definition(text, "domain")
-    sections = split_sections(parts, DOMAIN_SECTIONS)
+    sections, repeated = split_sections(parts, DOMAIN_SECTIONS)
     types = read_types(sections[":types"])
-    constants = read_typed(contents(sections, ":constants"), "a constant", types)
-    frame = Domain(name, read_predicates(contents(sections, ":predicates"), types), {}, types, constants)
-    events = read_schemas(sections[":event"], Scope(domain=frame, terms=constants))
-    for called in map(schema_name, sections[":action"]):
-        if called.text in events:
+    constants = read_typed(sections[":constants"].arguments, "a constant", types)
+    frame = Domain(name, read_predicates(sections[":predicates"].arguments, types), {}, types, constants)
+    actions = [section for section in repeated if section.head == ":action"]
+    events = [section for section in repeated if section.head == ":event"]
+    frame = replace(frame, events=read_schemas(events, Scope(domain=frame, terms=constants)))
+    for called in map(schema_name, actions):
+        if called.text in frame.events:
             raise Misread(called.offset, f"{called} is the name of an event, too; rename one of the two")
-    return replace(frame, events=events), sections[":action"]
+    return frame, actions
 
 
-def read_types(sections: Sequence[Group]) -> dict[str, str]:
+def read_types(section: Group) -> dict[str, str]:
     """Each type's parent; a parent that is not declared itself is a child of `object`."""
-    parents: dict[str, str] = {}
-    for section in sections:
-        parents = read_typed(section.arguments, "a type", None)
-        if parents.pop(ROOT_TYPE, ROOT_TYPE) != ROOT_TYPE:
-            raise Misread(section.offset, f"'{ROOT_TYPE}' is above all types and cannot have a parent")
-        above = [parent for parent in parents.values() if parent not in (ROOT_TYPE, *parents)]
-        parents |= dict.fromkeys(above, ROOT_TYPE)
-        try:
-            TopologicalSorter({kind: [parent] for kind, parent in parents.items()}).prepare()
-        except CycleError as error:
-            raise Misread(section.offset, f"type '{error.args[1][0]}' is above itself") from None
+    parents = read_typed(section.arguments, "a type", None)
+    if parents.pop(ROOT_TYPE, ROOT_TYPE) != ROOT_TYPE:
+        raise Misread(section.offset, f"'{ROOT_TYPE}' is above all types and cannot have a parent")
+    parents |= {parent: ROOT_TYPE for parent in parents.values() if parent not in (ROOT_TYPE, *parents)}
+    try:
+        TopologicalSorter({kind: [parent] for kind, parent in parents.items()}).prepare()
+    except CycleError as error:
+        raise Misread(section.offset, f"type '{error.args[1][0]}' is above itself") from None
     return parents
 
 
@@ -163,16 +161,13 @@ def schema_name(section: Group) -> Word:
 def action_parts(action: Group) -> dict[str, Group]:
     """What follows `:parameters`, `:precondition` and `:effect`, in any order."""
     parts: dict[str, Group] = {}
-    remaining = iter(action.items[2:])
-    for key in remaining:
+    for key, value in zip_longest(action.items[2::2], action.items[3::2]):
         if not isinstance(key, Word) or key.text not in ACTION_KEYS:
             near = suggestion(key.text, ACTION_KEYS) if isinstance(key, Word) else ""
             raise Misread(key.offset, f"expected one of {', '.join(ACTION_KEYS)} but found {key}{near}")
-        if key.text in parts:
-            raise Misread(key.offset, f"{key} is given twice in one {action.head[1:]}")
-        value = next(remaining, None)
-        if value is None:
-            raise Misread(key.offset, f"nothing follows {key}")
+        if key.text in parts or value is None:
+            fault = "is given twice in one" if key.text in parts else "is followed by nothing in this"
+            raise Misread(key.offset, f"{key} {fault} {action.head[1:]}")
         parts[key.text] = as_group(value, f"what follows {key}")
     return {**dict.fromkeys(ACTION_KEYS, NOTHING_WRITTEN), **parts}
 
@@ -240,58 +235,50 @@ def problem_from_text(text: str, domain: Domain) -> Problem:
     """The problem that the text defines; `Misread` where it does not define one for this domain."""
     problem, goal = problem_frame(text, domain)
     wanted = plain_condition(goal, Scope(domain=domain, terms=problem.all_objects(domain)))
-    for atom in sorted(wanted.negative | wanted.positive):
-        if atom in wanted.negative or atom.predicate == EQUALITY:
-            raise Misread(
-                goal.offset,
-                f"that {atom} shall hold or shall not is not supported here: only `bilevel plan` reads such goals",
-            )
+    if wanted.negative or any(atom.predicate == EQUALITY for atom in wanted.positive):
+        raise Misread(goal.offset, "only `bilevel plan` reads negative goals and equality in goals")
     return replace(problem, goal=wanted.positive)
 
 
 def problem_frame(text: str, domain: Domain) -> tuple[Problem, Expression]:
     """The problem without its goal, and the goal as it is written."""
     name, parts = read_definition(text, "problem")
-    sections = split_sections(parts, PROBLEM_SECTIONS)
+    sections, _ = split_sections(parts, PROBLEM_SECTIONS)
     for keyword in (":domain", ":goal"):
-        if not sections[keyword]:
+        if not sections[keyword].items:
             raise Misread(text.index("("), f"the problem has no '({keyword} ...)'")
-    wanted = as_name(arguments_of(sections[":domain"][0], 1, "the name of the domain")[0], "the domain")
+    wanted = as_name(arguments_of(sections[":domain"], 1, "the name of the domain")[0], "the domain")
     if wanted.text != domain.name:
         near = suggestion(wanted.text, [domain.name])
         raise Misread(wanted.offset, f"the problem is for domain {wanted}, not for '{domain.name}'{near}")
-    objects = read_objects(contents(sections, ":objects"), domain)
+    objects = read_objects(sections[":objects"], domain)
     problem = Problem(name, domain.name, objects, NO_FACTS, NO_FACTS)
-    state = read_state(contents(sections, ":init"), Scope(domain=domain, terms=problem.all_objects(domain)))
-    return replace(problem, state=state), arguments_of(sections[":goal"][0], 1, "one condition")[0]
+    state = read_state(sections[":init"], Scope(domain=domain, terms=problem.all_objects(domain)))
+    return replace(problem, state=state), arguments_of(sections[":goal"], 1, "one condition")[0]
 
 
-def read_objects(items: Sequence[Expression], domain: Domain) -> dict[str, str]:
+def read_objects(section: Group, domain: Domain) -> dict[str, str]:
     """The objects without constants of the domain, which a problem may declare again."""
-    objects = read_typed(items, "an object", domain.types)
-    for item in items:
-        if isinstance(item, Word) and item.text in domain.constants and item.text in objects:
-            kind = domain.constants[item.text]
-            if objects.pop(item.text) != kind:
-                raise Misread(item.offset, f"object {item} is a constant of type '{kind}' in the domain")
+    objects = read_typed(section.arguments, "an object", domain.types)
+    for name, kind in domain.constants.items():
+        if objects.pop(name, kind) != kind:
+            raise Misread(section.offset, f"object '{name}' is a constant of type '{kind}' in the domain")
     return objects
 
 
-def read_state(items: Sequence[Expression], scope: Scope) -> Facts:
+def read_state(section: Group, scope: Scope) -> Facts:
     """The facts of `:init`; what is false or numeric there is checked and left out."""
-    facts: set[Atom] = set()
-    absent: dict[Atom, Group] = {}
-    for item in items:
+    facts, absent = set[Atom](), set[Atom]()
+    for item in section.arguments:
         group = as_group(item, "a fact")
         if group.head == "not":
-            absent[read_atom(as_group(arguments_of(group, 1, "one fact")[0], "a fact"), scope)] = group
+            absent.add(read_atom(as_group(arguments_of(group, 1, "one fact")[0], "a fact"), scope))
         elif group.head == EQUALITY:
             check_numeric_value(group)
         else:
             facts.add(read_atom(group, scope))
-    for atom, group in absent.items():
-        if atom in facts:
-            raise Misread(group.offset, f"'{atom}' is both true and false at first")
+    for atom in sorted(facts & absent):
+        raise Misread(section.offset, f"'{atom}' is both true and false at first")
     return frozenset(facts)
 
 
