@@ -18,7 +18,7 @@ from plan_oracle import achieves_goal
 
 from bilevel.planning.flips import plan_by_flips
 from bilevel.planning.grounding import Grounding, GroundProblem
-from bilevel.planning.planner import Deadline, Effort, PlanStep, Status, TimeUp, without_needless_steps
+from bilevel.planning.planner import Deadline, PlanStep, Status, TimeUp, without_needless_steps
 from bilevel.planning.search import breadth_first, search, search_until
 from bilevel.symbolic.adl import compiled, parse_adl_domain
 from bilevel.symbolic.domain import Action, Atom, Domain, Problem
@@ -157,7 +157,7 @@ def test_the_deadline_ends_the_search_and_the_grounding() -> None:
 
 def test_effort_ends_the_search_always_at_the_same_place() -> None:
     def found(effort: int) -> Status:
-        return search_until(Effort(effort), BLOCKS, blocks(2, 2)).status
+        return search_until(Deadline(60, effort), BLOCKS, blocks(2, 2)).status
 
     enough = next(effort for effort in range(1, 1000) if found(effort) is Status.SOLVED)
     assert enough > 10

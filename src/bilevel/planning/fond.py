@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from bilevel.planning.grounding import ConditionIndex, FondAction, Grounding, GroundOperator, Task
 from bilevel.planning.placeholders import remember_newest
@@ -183,12 +182,8 @@ class PartialPolicy:
                 self._strengthen(link.node, link.regress(node.condition))
 
 
-class WeakStep(NamedTuple):
-    """An action in a state, and the outcome that is hoped for."""
-
-    state: int
-    action: FondAction
-    hoped: GroundOperator
+# An action in a state, and the outcome that is hoped for.
+WeakStep = tuple[int, FondAction, GroundOperator]
 
 
 class WeakPlanner:
@@ -216,7 +211,7 @@ class WeakPlanner:
             self._estimates.update(dict.fromkeys(parents))  # none of them leads to the goal
             return None
         operators, owners = self._task.operators, self._task.owners
-        return [WeakStep(state, owners[index], operators[index]) for state, index in path_to(end, parents)]
+        return [(state, owners[index], operators[index]) for state, index in path_to(end, parents)]
 
     def _estimate(self, state: int) -> Estimate | None:
         """Return how far the goal seems to be, and the operators that look helpful; `None` where the state is dead."""
@@ -291,12 +286,12 @@ def _planned(link: Link, graph: PartialPolicy, planner: WeakPlanner, stranded: S
     plan = planner.find(link.state, lambda reached: graph.covering(reached) is not None, nearby)
     if plan is None:
         return None
-    target = graph.covering(plan[-1].hoped.apply(plan[-1].state))
+    last, _, outcome = plan[-1]
+    target = graph.covering(outcome.apply(last))
     assert target is not None
-    conditions = [step.state if step.state in stranded else step.action.precondition for step in plan]
-    nodes = [graph.add(step.state, step.action, needed) for step, needed in zip(plan, conditions, strict=True)]
-    for step, node in zip(reversed(plan), reversed(nodes), strict=True):
+    nodes = [graph.add(state, action, state if state in stranded else action.precondition) for state, action, _ in plan]
+    for (_, action, outcome), node in zip(reversed(plan), reversed(nodes), strict=True):
         node.distance = target.distance + 1
-        graph.connect(Link(node, step.action.outcomes.index(step.hoped)), target)
+        graph.connect(Link(node, action.outcomes.index(outcome)), target)
         target = node
     return target

@@ -90,11 +90,6 @@ class GroundOperator:
     add: int
     delete: int
 
-    @property
-    def is_useful(self) -> bool:
-        """Whether it can set a bit that was not set before."""
-        return bool(self.add & ~self.precondition)
-
     def apply(self, state: int) -> int:
         """Return the state after it."""
         return state & ~self.delete | self.add
@@ -113,7 +108,7 @@ class FondAction:
 class Task:
     """A planning problem over bit masks.
 
-    Operators are the useful outcomes of actions, and `owners[i]` is the action of operator i.
+    Operators are the outcomes of actions that set a bit which was not set, `owners[i]` is the action of operator i.
     """
 
     atoms: Sequence[Atom]
@@ -195,14 +190,11 @@ class GroundProblem:
             if outcomes:
                 kept = tuple(outcomes.values())
                 actions.setdefault(frozenset(outcomes), FondAction(action, kept[0].precondition, kept))
-        owned = [(outcome, owner) for owner in actions.values() for outcome in owner.outcomes if outcome.is_useful]
-        return Task(
-            atoms=self._atoms,
-            operators=tuple(operator for operator, _ in owned),
-            owners=tuple(owner for _, owner in owned),
-            state=state & relevant,
-            goal=goal & relevant,
-        )
+        every = [(outcome, owner) for owner in actions.values() for outcome in owner.outcomes]
+        useful = [(outcome, owner) for outcome, owner in every if outcome.add & ~outcome.precondition]
+        operators = tuple([outcome for outcome, _ in useful])
+        owners = tuple([owner for _, owner in useful])
+        return Task(self._atoms, operators, owners, state & relevant, goal & relevant)
 
     def _relevant(self, goal: int, constant: int, impossible: int, deadline: Deadline) -> int:
         """Return the changing bits that the goal, or an operator that sets a relevant one, asks for."""
@@ -304,14 +296,12 @@ class _Grounder:
         return self._of_type[kind]
 
     def _allowed_in(self, schema: Schema) -> dict[str, Collection[str]]:
-        """Return the objects that each parameter may be; a constant is itself, and `(= ?x table)` settles ?x."""
-        atoms = (*schema.precondition, *schema.negative_precondition)
-        constants = {term for atom in atoms for term in atom.terms if not is_variable(term)}
-        allowed: dict[str, Collection[str]] = {name: (name,) for name in constants}
-        allowed |= {parameter.name: self._objects_of(parameter.type) for parameter in schema.parameters}
+        """Return the objects that each parameter may be; `(= ?x table)` settles ?x."""
+        allowed: dict[str, Collection[str]] = {each.name: self._objects_of(each.type) for each in schema.parameters}
         for atom in schema.precondition:
-            if atom.predicate == EQUALITY and not constants.isdisjoint(atom.terms):
-                both = [name for name in allowed[atom.terms[0]] if name in allowed[atom.terms[1]]]
+            if atom.predicate == EQUALITY and not all(map(is_variable, atom.terms)):
+                one, other = (allowed.get(term, (term,)) for term in atom.terms)
+                both = [name for name in one if name in other]
                 allowed |= dict.fromkeys(atom.terms, both)
         return allowed
 
@@ -403,6 +393,6 @@ def _extended(
     """The binding extended so that the condition becomes the atom, with what is allowed, if that is possible."""
     extended = dict(binding)
     for term, name in zip(condition.terms, atom.terms, strict=True):
-        if name not in allowed[term] or extended.setdefault(term, name) != name:
+        if name not in allowed.get(term, (term,)) or extended.setdefault(term, name) != name:
             return None
     return extended

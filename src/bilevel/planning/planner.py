@@ -45,47 +45,24 @@ class NoModel(BadInput):
 
 
 class Deadline:
-    """A time on the wall clock."""
-
-    def __init__(self, seconds: float) -> None:
-        self._end = time.monotonic() + seconds
-
-    @property
-    def seconds_left(self) -> float:
-        """How many seconds are left."""
-        return self._end - time.monotonic()
-
-    def check(self) -> None:
-        """Raise `TimeUp` where time is up."""
-        if time.monotonic() >= self._end:
-            raise TimeUp
-
-
-CHECKS_PER_LOOK = 16  # at the clock
-
-
-class Effort(Deadline):
-    """A deadline that passes after so many checks, always at the same place, unless the `seconds` have passed before.
+    """A time on the wall clock or, where `checks` are given, an effort: so many checks, always at the same place.
 
     Planners check their deadline once for each state and each operator that they take up.
     """
 
-    def __init__(self, checks: int, seconds: float = math.inf) -> None:
-        super().__init__(seconds)
-        self._left = checks
+    def __init__(self, seconds: float, checks: float = math.inf) -> None:
+        self._end, self._checks = time.monotonic() + seconds, checks
 
     @property
     def seconds_left(self) -> float:
         """How many seconds are left; none where the effort is spent."""
-        return super().seconds_left if self._left > 0 else 0.0
+        return self._end - time.monotonic() if self._checks > 0 else 0.0
 
     def check(self) -> None:
-        """Count a piece of work; raise `TimeUp` where that was the last."""
-        self._left -= 1
-        if self._left <= 0:
+        """Count a piece of work; raise `TimeUp` where that was the last, or the time is up."""
+        self._checks -= 1
+        if self._checks <= 0 or time.monotonic() >= self._end:
             raise TimeUp
-        if not self._left % CHECKS_PER_LOOK:
-            super().check()
 
 
 class PlanStep(NamedTuple):

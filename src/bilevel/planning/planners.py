@@ -18,7 +18,7 @@ from bilevel.planning.fast_downward import fast_downward
 from bilevel.planning.fond import fond
 from bilevel.planning.grounding import Grounding, makers_of_new_objects
 from bilevel.planning.placeholders import PlaceholderGuide
-from bilevel.planning.planner import ContingentPolicy, Effort, NoModel, Planner, PlanResult, Status, limited_memory
+from bilevel.planning.planner import ContingentPolicy, Deadline, NoModel, Planner, PlanResult, Status, limited_memory
 from bilevel.planning.search import search, search_until
 from bilevel.symbolic.adl import compiled, users_action
 from bilevel.symbolic.domain import Action, BadInput, Domain, Facts, Outcome, Problem
@@ -37,7 +37,7 @@ def search_first(domain: Domain, problem: Problem, time_limit: float, grounding:
     """
     if not importlib.util.find_spec("up_fast_downward") or makers_of_new_objects(domain, problem):
         return search(domain, problem, time_limit, grounding=grounding)
-    result = search_until(Effort(SEARCH_CHECKS, SEARCH_SHARE * time_limit), domain, problem, grounding=grounding)
+    result = search_until(Deadline(SEARCH_SHARE * time_limit, SEARCH_CHECKS), domain, problem, grounding=grounding)
     if result.status is not Status.TIMED_OUT:
         return result
     return fast_downward(domain, problem, (1 - SEARCH_SHARE) * time_limit)
@@ -108,7 +108,7 @@ def plan_function(planner: str, time_limit: float) -> Callable[[Domain, Problem]
 
 def bounded_search(domain: Domain, problem: Problem, time_limit: float, checks: int = MOST_CHECKS) -> PlanResult:
     """Plan with the built-in search until an effort is made, whatever the time: always with the same result."""
-    return search_until(Effort(checks), domain, problem)
+    return search_until(Deadline(math.inf, checks), domain, problem)
 
 
 def bounded_plan(domain: Domain, problem: Problem) -> GroundPlan | None:

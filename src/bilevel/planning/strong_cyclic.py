@@ -15,11 +15,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from itertools import pairwise
 
 from bilevel.planning.placeholders import remember_newest
 from bilevel.planning.planner import ContingentPolicy, Deadline, NoModel
-from bilevel.symbolic.domain import NO_FACTS, Action, BadInput, Domain, Facts, Problem
+from bilevel.symbolic.domain import Action, BadInput, Domain, Facts, Problem
 from bilevel.symbolic.exploration import Choice, PolicyGraph, explore_policy, traps
 from bilevel.symbolic.semantics import (
     Condition,
@@ -133,23 +132,9 @@ def action_in(graph: ActionGraph, state: Facts) -> Action | None:
     return next((choice.label for choice in graph.choices[state]), None)
 
 
-def distinction(graph: ActionGraph, here: Facts, there: Facts) -> tuple[str, ...]:
-    """What tells this outcome from the others of the same action: facts that hold, and do not after all of them.
-
-    Where there are none, the facts that do not hold and may do so after others. Nothing for an only outcome.
-    """
-    outcomes = graph.choices[here][0].outcomes
-    differing = NO_FACTS.union(*outcomes) - frozenset.intersection(*outcomes)
-    holding = sorted(differing & there)
-    return tuple(map(str, holding)) if holding else tuple(f"not {fact}" for fact in sorted(differing))
-
-
 def _story(graph: ActionGraph, state: Facts) -> str:
-    """How one gets there: `after flip() [heads()], win():`."""
-    steps = []
-    for here, there in pairwise(graph.path(state)):
-        luck = distinction(graph, here, there)
-        steps.append(f"{action_in(graph, here)} [{', '.join(luck)}]" if luck else str(action_in(graph, here)))
+    """How one gets there: `after flip(), win():`."""
+    steps = [str(action_in(graph, before)) for before in graph.path(state)[:-1]]
     return f"after {', '.join(steps)}:" if steps else "at the start:"
 
 

@@ -331,14 +331,15 @@ class RecoveringPolicy(BilevelPolicy):
 
     def _plan(self, rules: RulePolicy) -> tuple[Action, ...]:
         """Return a plan for the present state, or nothing. It takes the outcome it needs of each action."""
-        from bilevel.planning.planner import Effort, NoModel
+        from bilevel.planning.planner import Deadline, NoModel
         from bilevel.planning.search import search_until
 
         if not self._recovery.plan:
             return ()
         problem = Problem("at-hand", rules.domain.name, rules.objects, self.state, self.goal)
+        effort = Deadline(math.inf, self._recovery.plan)
         try:
-            return search_until(Effort(self._recovery.plan), rules.domain, problem, BREADTH_FIRST_STATES).plan or ()
+            return search_until(effort, rules.domain, problem, BREADTH_FIRST_STATES).plan or ()
         except NoModel:
             return ()
 
