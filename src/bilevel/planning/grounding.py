@@ -192,9 +192,8 @@ class GroundProblem:
                 actions.setdefault(frozenset(outcomes), FondAction(action, kept[0].precondition, kept))
         every = [(outcome, owner) for owner in actions.values() for outcome in owner.outcomes]
         useful = [(outcome, owner) for outcome, owner in every if outcome.add & ~outcome.precondition]
-        operators = tuple([outcome for outcome, _ in useful])
-        owners = tuple([owner for _, owner in useful])
-        return Task(self._atoms, operators, owners, state & relevant, goal & relevant)
+        kept_operators, owners = tuple([outcome for outcome, _ in useful]), tuple([owner for _, owner in useful])
+        return Task(self._atoms, kept_operators, owners, state & relevant, goal & relevant)
 
     def _relevant(self, goal: int, constant: int, impossible: int, deadline: Deadline) -> int:
         """Return the changing bits that the goal, or an operator that sets a relevant one, asks for."""
