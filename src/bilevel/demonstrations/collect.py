@@ -31,9 +31,10 @@ from bilevel.demonstrations.dataset import (
     make_entry,
     read_episode,
     read_manifest,
+    write_episode,
     write_manifest,
 )
-from bilevel.demonstrations.demonstration import KEYFRAME, Demonstration, encode_demonstration
+from bilevel.demonstrations.demonstration import KEYFRAME, Demonstration
 from bilevel.files import folder_lock, write_atomically
 from bilevel.json_files import Damaged
 from bilevel.parallel import parallel
@@ -206,9 +207,7 @@ class Recorder:
     def __call__(self, index: int) -> tuple[int, FileEntry, list[str]]:
         """Return the number of an episode, the entry of its file, and how failed attempts at it ended."""
         demonstration, failures = self.record(index)
-        data = encode_demonstration(demonstration)
-        write_atomically(self.folder / file_name(index), data)
-        return index, make_entry(index, demonstration, data), failures
+        return index, write_episode(self.folder, index, demonstration), failures
 
     @cached_property
     def _env(self) -> SceneEnv:

@@ -20,7 +20,7 @@ from typing import Annotated, Any, Literal, overload
 import msgspec
 
 import bilevel
-from bilevel.demonstrations.demonstration import Demonstration, decode_demonstration
+from bilevel.demonstrations.demonstration import Demonstration, decode_demonstration, encode_demonstration
 from bilevel.files import write_atomically
 from bilevel.json_files import Count, decode, read_bytes
 from bilevel.policies.rollout import Perturbation
@@ -329,6 +329,13 @@ def make_entry(index: int, demonstration: Demonstration, data: bytes) -> FileEnt
     """Return what a manifest says of a demonstration that is written as `data`."""
     digest = hashlib.sha256(data).hexdigest()
     return FileEntry(file_name(index), demonstration.seed, demonstration.attempt + 1, demonstration.steps, digest)
+
+
+def write_episode(folder: Path, index: int, demonstration: Demonstration) -> FileEntry:
+    """Write the file of a demonstration, and return what a manifest says of it."""
+    data = encode_demonstration(demonstration)
+    write_atomically(folder / file_name(index), data)
+    return make_entry(index, demonstration, data)
 
 
 def read_episode(folder: Path, manifest: Manifest, index: int) -> tuple[Demonstration, bytes]:

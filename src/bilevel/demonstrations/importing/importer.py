@@ -26,11 +26,10 @@ from bilevel.demonstrations.dataset import (
     Manifest,
     Source,
     env_args,
-    file_name,
-    make_entry,
+    write_episode,
     write_manifest,
 )
-from bilevel.demonstrations.demonstration import Demonstration, all_objects, encode_demonstration
+from bilevel.demonstrations.demonstration import Demonstration, all_objects
 from bilevel.demonstrations.importing.recorded import RecordedEpisode, Recordings
 from bilevel.files import new_folder, write_atomically
 from bilevel.progress import Callback, Progress, silent
@@ -226,11 +225,7 @@ class _Import:
 
     def write(self, folder: Path, callback: Callback, further: Sequence[str]) -> None:
         """Write what is kept as a data set, whose manifest says where it comes from, with further options."""
-        entries = []
-        for index, demonstration in enumerate(self.demonstrations(callback)):
-            data = encode_demonstration(demonstration)
-            write_atomically(folder / file_name(index), data)
-            entries.append(make_entry(index, demonstration, data))
+        entries = [write_episode(folder, *numbered) for numbered in enumerate(self.demonstrations(callback))]
         write_atomically(folder / DOMAIN, write_domain(self.task.domain))
         manifest = Manifest(
             settings=self.settings,
