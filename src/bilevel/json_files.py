@@ -12,6 +12,7 @@ from bilevel.symbolic.domain import BadInput
 Value = TypeVar("Value")
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]  # nothing that is counted is more
 Amount = Annotated[float, msgspec.Meta(ge=0, le=1e15)]  # of seconds, of mebibytes
+Name = Annotated[str, msgspec.Meta(max_length=1000, pattern=r"^[^\x00-\x1f\x7f-\x9f]*\Z")]  # a name, on one line
 Plain = str | bool | Annotated[int, msgspec.Meta(ge=-(2**62), le=2**62)] | float | None  # a value that holds no others
 
 

@@ -71,6 +71,9 @@ def test_what_others_wrote_into_a_policy_is_shown_printable(capsys: pytest.Captu
     code, out, err = run(capsys, "policies", folder)
     assert (code, "\x1b" in out + err, "\\x1b[2J" in out) == (0, False, True)
     assert len(out) < 20_000
+    text = (folder / "policy.json").read_bytes()
+    (folder / "policy.json").write_bytes(text.replace(b'"task": "tiny"', b'"task": "tiny\\n1: -> fly()"'))
+    assert "matching regex" in refused(capsys, "policies", folder)
 
 
 FAILURES: list[tuple[BaseException, int, str]] = [

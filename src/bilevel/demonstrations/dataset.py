@@ -22,7 +22,7 @@ import msgspec
 import bilevel
 from bilevel.demonstrations.demonstration import Demonstration, decode_demonstration, encode_demonstration
 from bilevel.files import write_atomically
-from bilevel.json_files import Count, decode, read_bytes
+from bilevel.json_files import Count, Name, decode, read_bytes
 from bilevel.policies.rollout import Perturbation
 from bilevel.seeds import training_seed
 from bilevel.symbolic.adl import read_adl_domain
@@ -193,7 +193,7 @@ class Demonstrations(Sequence[Demonstration]):
 class CollectionSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """All that an episode depends on besides its number."""
 
-    task: str
+    task: Name
     arguments: dict[str, Any]  # of the environment, the number of objects among them, those left out too
     noise: Perturbation | None
     seed: Count

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from bilevel.files import require_writable
-from bilevel.json_files import Amount, Count, Plain, decode, read_bytes
+from bilevel.json_files import Amount, Count, Name, Plain, decode, read_bytes
 from bilevel.policies.changes import ChangeCounts
 from bilevel.policies.episode import Incident
 from bilevel.symbolic.domain import BadInput
@@ -46,7 +46,7 @@ IDENTITY = {
 class Record:
     """How one episode went, and all that it depends on."""
 
-    task: str
+    task: Name
     method: str
     policy: str | None  # its folder, as it was given
     policy_digest: str | None

@@ -18,7 +18,7 @@ from typing import Annotated, Any
 import msgspec
 
 from bilevel.files import write_atomically
-from bilevel.json_files import Count, decode, encode, read_bytes
+from bilevel.json_files import Count, Name, decode, encode, read_bytes
 from bilevel.lowlevel.encoding import Encoding, encoding_of
 from bilevel.lowlevel.numpy_network import (
     NumpyNetwork,
@@ -82,7 +82,7 @@ class Card(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What is in policy.json: what a policy is for, what it needs, and how it came about."""
 
     format: int
-    task: str
+    task: Name
     method: str
     objects: Count  # in the demonstrations
     arguments: dict[str, Any]  # of the environment that the demonstrations come from
