@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from slow_graph_network import SPEC, Question, slow_outputs
 
 from bilevel.lowlevel.encoding import encoding_of
-from bilevel.lowlevel.network import GraphNetwork, Table, weights_of
+from bilevel.lowlevel.network import GraphNetwork, weights_of
 from bilevel.lowlevel.numpy_network import Weights
-from bilevel.lowlevel.training import Augmentation, images
 from bilevel.methods.end_to_end import (
     ENCODINGS,
     EndToEndNetwork,
@@ -30,7 +29,6 @@ from bilevel.symbolic.pddl import parse_domain
 from bilevel.tabletop import TASKS
 from bilevel.tasks.controls import BoxControls, Controls
 from bilevel.tasks.scene import Array, Scene
-from bilevel.tasks.spec import Features, LabelOnly, Mirror, Position, Scalar, Spec, Transpose
 from bilevel.tasks.task import Labels, Task
 from tiny_task import TINY
 
@@ -138,55 +136,3 @@ def test_end_to_end_networks_are_as_large_as_bisons(method: str, task: Task) -> 
 
 def parameters(network: torch.nn.Module) -> int:
     return sum(parameter.numel() for parameter in network.parameters())
-
-
-# Mirrored samples: the images of a sample are what encoding the image of its scene gives
-
-MIRROR, TRANSPOSE = Mirror(("x",), (0,)), Transpose(("x", "y"), (0, 1))
-PLACE: Features = {"x": Position, "y": Position}
-SYMMETRIC = Spec(
-    {**PLACE, "closed": Scalar},
-    {"parcel": PLACE, "spot": {**PLACE, "end": LabelOnly(Position(along="x"))}},
-    symmetries=(MIRROR, TRANSPOSE),
-)
-SQUARE = BoxControls([-1.0] * 3, [1.0] * 3, [3])
-
-
-def drawn(mirrored: bool = False, swapped: bool = False) -> tuple[Scene, Array]:
-    """A random scene and control, or their image."""
-    rng, sign = np.random.default_rng(1), -1 if mirrored else 1
-
-    def place() -> dict[str, float]:
-        x, y = rng.normal(size=2).tolist()
-        return {"x": y, "y": x} if swapped else {"x": sign * x, "y": y}
-
-    agent = {**place(), "closed": 1.0}
-    seen = {"parcel": {"p": place(), "q": place()}, "spot": {"s": {**place(), "end": sign * 0.7}}}
-    control = np.array([sign * 0.3, 0.2, 0.1], np.float32)
-    return Scene(SYMMETRIC, agent, seen), control[[1, 0, 2]] if swapped else control
-
-
-def table_of(network: EndToEndNetwork, scene: Scene, control: Array, times: int = 1) -> Table:
-    state = frozenset({Atom("at", ("p", "s"))})
-    situations = [(state, state, None)] * times
-    return network.table(encode_graphs(network.encoding, [scene] * times, situations, np.stack([control] * times), 0))
-
-
-@pytest.mark.parametrize(
-    ("method", "change"),
-    [("pddl-nn", {"mirrored": True}), ("pddl-nn", {"swapped": True}), ("pure-nn", {"mirrored": True})],
-)
-def test_an_image_is_what_encoding_the_image_of_a_scene_gives(method: str, change: dict[str, bool]) -> None:
-    network = EndToEndNetwork(ENCODINGS[method](TINY.domain, SYMMETRIC), SQUARE, hidden=4)
-    with torch.no_grad():  # scales of their own
-        network.agent_scale += torch.arange(len(network.agent_scale))
-        network.object_scale += torch.arange(len(network.object_scale))
-    table = table_of(network, *drawn(), times=200)
-    columns = network.columns(table)
-    _, image = images([TRANSPOSE if "swapped" in change else MIRROR], columns)
-    row = table[0].numpy()[0].copy()
-    expected = table_of(network, *drawn(**change))[0].numpy()[0]
-    assert image @ row == pytest.approx(expected, rel=1e-4)
-    assert not np.array_equal(row, expected)
-    Augmentation(columns, network.symmetries, table[0], 0).write(0, 0)
-    assert len(np.unique(table[0].numpy(), axis=0)) == (8 if method == "pddl-nn" else 2)
