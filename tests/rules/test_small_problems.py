@@ -13,7 +13,6 @@ from bilevel.rules.small_problems import (
     distinct_goals,
     grow,
     parse_counts,
-    sizes,
     small_graph,
     small_problems,
     symmetries,
@@ -24,7 +23,6 @@ from bilevel.symbolic.semantics import substitute_all
 from bilevel.tabletop.problems import shipped_domain, training_problems
 
 BLOCKS = read_domain(str(files("bilevel.tabletop") / "worlds" / "blocks.pddl"))
-COLOUR = read_domain(str(files("bilevel.tabletop") / "worlds" / "colour.pddl"))
 
 
 def blocks(objects: str = "b1 - block l1 - place", init: str = "(clear b1) (clear l1) (gripper-free)") -> Problem:
@@ -41,16 +39,6 @@ def test_counts_are_read_from_text() -> None:
     for text in ("block", "=3", "block=", "block=-1", "block=x", "block=" + "9" * 5000):
         with pytest.raises(BadInput, match="is not a count of objects"):
             parse_counts([text])
-
-
-def test_sizes_begin_with_the_fewest_objects() -> None:
-    assert sizes({"block": 2, "place": 2}) == [
-        {"block": 1, "place": 1},
-        {"block": 1, "place": 2},
-        {"block": 2, "place": 1},
-        {"block": 2, "place": 2},
-    ]
-    assert sizes({}) == []
 
 
 def test_a_clone_has_the_facts_of_the_last() -> None:
@@ -72,18 +60,6 @@ def test_the_seed_s_own_objects_come_first_and_what_is_left_out_takes_its_facts_
     three = grow(seed, BLOCKS, {"block": 3})
     assert three.state == seed.state | facts("at c1 l1")
     assert three.objects["c1"] == "block"
-
-
-def test_types_that_grow_together_stay_matched() -> None:
-    seed = parse_problem(
-        """(define (problem p) (:domain colour) (:objects b1 - block red - colour t1 - tray)
-        (:init (unknown b1) (tray-colour t1 red)) (:goal (achieved-goal b1)))""",
-        COLOUR,
-    )
-    grown = grow(seed, COLOUR, {"colour+tray": 3})
-    assert {a for a in grown.state if a.predicate == "tray-colour"} == facts(
-        "tray-colour t1 red", "tray-colour t2 red1", "tray-colour t3 red2"
-    )
 
 
 def every_at(blocks: int, places: int) -> list[Atom]:

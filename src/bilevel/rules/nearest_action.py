@@ -24,16 +24,18 @@ class Difference(NamedTuple):
     arrivals: Facts  # the same, about objects that nobody had seen before
 
     def __str__(self) -> str:
+        said = (
+            "did not hold before",
+            "held before",
+            "did not become true",
+            "did not become false",
+            "changed as well",
+            "appeared at the same step",
+        )
         parts = [
-            (self.unmet, "did not hold before"),
-            (self.hindering, "held before"),
-            (self.not_come, "did not become true"),
-            (self.not_gone, "did not become false"),
-            (self.others, "changed as well"),
-            (self.arrivals, "appeared at the same step"),
+            f"{', '.join(map(str, sorted(facts)))} {what}" for facts, what in zip(self, said, strict=True) if facts
         ]
-        said = [f"{', '.join(map(str, sorted(facts)))} {what}" for facts, what in parts if facts]
-        return "; ".join(said) or "the labels came to that in several steps"
+        return "; ".join(parts) or "the labels came to that in several steps"
 
 
 def difference(action: GroundAction, outcome: Outcome, before: Facts, after: Facts) -> Difference:
@@ -41,21 +43,15 @@ def difference(action: GroundAction, outcome: Outcome, before: Facts, after: Fac
     known = {term for fact in before for term in fact.terms}
     others = (before ^ after) - outcome.add - outcome.delete
     arrivals = frozenset(fact for fact in others if not known.issuperset(fact.terms))
-    return Difference(
-        unmet=action.condition.positive - before,
-        hindering=action.condition.negative & before,
-        not_come=outcome.add - after,
-        not_gone=(outcome.delete - outcome.add) & after,
-        others=others - arrivals,
-        arrivals=arrivals,
-    )
+    condition, gone = action.condition, outcome.delete - outcome.add
+    unmet, hindering = condition.positive - before, condition.negative & before
+    return Difference(unmet, hindering, outcome.add - after, gone & after, others - arrivals, arrivals)
 
 
 class Nearest(NamedTuple):
-    """The action that comes nearest to a change, the outcome with what nature chose in it, and what both lack."""
+    """The action that comes nearest to a change, and what its likest outcome lacks."""
 
     action: GroundAction
-    outcome: Outcome
     lacks: Difference
 
 
@@ -64,21 +60,20 @@ def nearest_action(domain: Domain, before: Facts, after: Facts, objects: Mapping
 
     There is none if more facts would be wrong about it than there are facts that changed.
     """
-    everything = {**domain.constants, **objects}
-    worst = len(before ^ after)
     best: tuple[int, Action] | None = None
-    found: tuple[GroundAction, Outcome] | None = None
-    for schema in domain.schemas.values():
-        for outcome in schema.outcomes:
-            for binding in _partial_bindings(domain, schema, outcome, before, after, everything):
-                action = ground(schema, tuple(binding[parameter.name] for parameter in schema.parameters))
-                if action is None:
-                    continue
-                bound = bind_outcome(outcome, binding)
-                score = _distance(action, bound, before, after)
-                if score <= worst and (best is None or (score, action.action) < best):
-                    best, found = (score, action.action), (action, bound)
-    return Nearest(*found, difference(*found, before, after)) if found else None
+    found: Nearest | None = None
+    outcomes = [(schema, outcome) for schema in domain.schemas.values() for outcome in schema.outcomes]
+    for schema, outcome in outcomes:
+        for binding in _partial_bindings(domain, schema, outcome, before, after, {**domain.constants, **objects}):
+            action = ground(schema, tuple(binding[parameter.name] for parameter in schema.parameters))
+            if action is None:
+                continue
+            bound = bind_outcome(outcome, binding)
+            unmet = (action.condition.positive - before) | (action.condition.negative & before)
+            wrong = len(unmet) + len(after ^ progress(before, bound))
+            if wrong <= len(before ^ after) and (best is None or (wrong, action.action) < best):
+                best, found = (wrong, action.action), Nearest(action, difference(action, bound, before, after))
+    return found
 
 
 def _partial_bindings(
@@ -93,22 +88,13 @@ def _partial_bindings(
             continue
         for other, another in changes:
             binding |= unify(substitute(another, binding), other) or {}
-        choices = (
-            [
-                name
-                for name in ([binding[p.name]] if p.name in binding else sorted(objects))
-                if domain.is_subtype(objects.get(name, p.type), p.type)
-            ]
-            for p in schema.parameters
-        )
+        choices = []
+        for parameter in schema.parameters:
+            names = [binding[parameter.name]] if parameter.name in binding else sorted(objects)
+            kinds = ((name, objects.get(name, parameter.type)) for name in names)
+            choices.append([name for name, kind in kinds if domain.is_subtype(kind, parameter.type)])
         for arguments in islice(product(*choices), MOST_BINDINGS):
             yield binding | dict(zip((p.name for p in schema.parameters), arguments, strict=True))
-
-
-def _distance(action: GroundAction, outcome: Outcome, before: Facts, after: Facts) -> int:
-    """Return how many facts did not hold as the action needs them, or did not change as it changes them."""
-    unmet = (action.condition.positive - before) | (action.condition.negative & before)
-    return len(unmet) + len(after ^ progress(before, outcome))
 
 
 def how_it_differs(domain: Domain, action: Action, before: Facts, after: Facts) -> str:
