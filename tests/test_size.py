@@ -14,7 +14,7 @@ PACKAGES = {
     "symbolic": 3100,
     "rules": 8800,
     "planning": 3500,
-    "domain_learning": 6200,
+    "domain_learning": 1900,
     "tasks": 1900,
     "lowlevel": 1000,
     "policies": 1700,
