@@ -33,7 +33,6 @@ cdef extern from "executor.hpp" namespace "bilevel" nogil:
         int add_relation(int, bool) except +
         void load(int, const int*, size_t) except +
         void mark_achieved(int, const int*, size_t) except +
-        vector[int] terms(int) except +
         void close(int, int) except +
         int add_view(Plan) except +
         int add_operation(Plan) except +
@@ -104,10 +103,6 @@ cdef class Executor:
 
     def close(self, int relation, int closure):
         self.it.close(relation, closure)
-
-    def terms(self, int relation):
-        cdef vector[int] terms = self.it.terms(relation)
-        return listed(terms)
 
     def add_object(self, name, int after):
         """Add an object whose name comes after so many of those that were there at the start."""

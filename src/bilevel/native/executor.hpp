@@ -2,6 +2,7 @@
 // in Python, and lowering.py for what plans are made of.
 #pragma once
 
+#include <set>
 #include <stdexcept>
 
 #include "relation.hpp"
@@ -90,6 +91,7 @@ struct Change {
 struct Source {
   int number;
   Relation relation;
+  Relation wanted{relation.arity()};  // of goals: all of them, of which those in `relation` are open
   std::vector<Change*> when_present{}, when_absent{};
   Source* closure = nullptr;
 };
@@ -175,46 +177,36 @@ class Executor {
   // Building
 
   int add_relation(int arity, bool is_goal) {
-    sources_.emplace_back(new Source{int(sources_.size()), Relation(arity, is_goal)});
+    sources_.emplace_back(new Source{int(sources_.size()), Relation(arity)});
     views_.emplace_back(nullptr);
     if (is_goal) goals_.push_back(sources_.back().get());
     return sources_.back()->number;
   }
 
   void load(int relation, const Object* terms, size_t count) {
-    Relation& found = sources_[relation]->relation;
-    for (size_t i = 0; i < count; ++i, terms += found.arity())
-      if (!found.has(terms)) found.add(terms);
+    Source& source = *sources_[relation];
+    bool is_goal = std::find(goals_.begin(), goals_.end(), &source) != goals_.end();
+    for (size_t i = 0; i < count; ++i, terms += source.relation.arity()) {
+      if (source.relation.has(terms)) continue;
+      source.relation.add(terms);
+      if (is_goal) source.wanted.add(terms);
+    }
   }
 
   void mark_achieved(int goal, const Object* facts, size_t count) {
     Relation& found = sources_[goal]->relation;
-    for (size_t i = 0; i < count; ++i, facts += found.arity()) {
-      Number number = found.find(facts);
-      if (number != NONE) found.remove(number);
-    }
+    for (size_t i = 0; i < count; ++i, facts += found.arity())
+      if (found.has(facts)) found.remove(found.find(facts));
   }
 
-  Objects terms(int relation) const {
-    Objects terms;
-    const Relation& found = sources_[relation]->relation;
-    found.each([&](Number number) { terms.insert(terms.end(), found.row(number), found.row(number) + found.arity()); });
-    return terms;
-  }
-
-  // Let one relation be the transitive closure of another.
+  // Let one relation stay the transitive closure of another, which it is now.
   void close(int relation, int closure) {
-    Source& source = *sources_[relation];
-    source.closure = sources_[closure].get();
-    source.relation.index({0});
-    Objects starts;
-    source.relation.each([&](Number number) { starts.push_back(source.relation.row(number)[0]); });
-    for (Object start : starts) reach_from(source, start);
+    sources_[relation]->closure = sources_[closure].get();
   }
 
   int add_view(Plan plan) {
     Join building{plan.list(), steps(plan), chosen};
-    views_.emplace_back(new View{Source{int(sources_.size()), Relation(plan.numbers[plan.at], false)}});
+    views_.emplace_back(new View{Source{int(sources_.size()), Relation(plan.numbers[plan.at])}});
     View& view = *views_.back();
     view.key_slots = plan.list();
     view.value_slot = plan.next();
@@ -313,10 +305,11 @@ class Executor {
   // Make a fact a goal, which may hold already, or no goal any more.
   void want(int goal, Row row, bool wanted, bool holds) {
     Source& source = *sources_[goal];
-    Number number = source.relation.find(row);
-    if (number == NONE && wanted && !holds) add_row(source, row);
-    if (number != NONE && !(wanted && !holds)) remove_row(source, number, row);
-    if (!wanted || holds) source.relation.know(row, wanted);
+    bool was_open = source.relation.has(row), is_open = wanted && !holds;
+    if (wanted && !source.wanted.has(row)) source.wanted.add(row);
+    if (!wanted && source.wanted.has(row)) source.wanted.remove(source.wanted.find(row));
+    if (is_open && !was_open) add_row(source, row);
+    if (was_open && !is_open) remove_row(source, source.relation.find(row), row);
   }
 
   void apply(int number, const Objects& arguments) {
@@ -560,7 +553,7 @@ class Executor {
     }
     if (predicate.goal) {
       Number number = predicate.goal->relation.find(row);
-      if ((number != NONE) != present || !predicate.goal->relation.knows(row)) return;
+      if ((number != NONE) != present || (!present && !predicate.goal->wanted.has(row))) return;
       if (!predicate.state) note_change(*predicate.goal, row);
       if (present) remove_row(*predicate.goal, number, row);
       else add_row(*predicate.goal, row);
@@ -645,16 +638,14 @@ class Executor {
     Relation &steps = source.relation, &closure = source.closure->relation;
     int by_start = steps.index({0}), from = closure.index({0});
     Objects stale, queue{start};
-    RowTable seen(1);
+    std::set<Object> seen;
     for (size_t i = 0; i < queue.size(); ++i)
       for (Number n = steps.indexes()[by_start].first(&queue[i]); n != NONE; n = steps.indexes()[by_start].next(n)) {
         Object there = steps.row(n)[1];
-        if (seen.find(&there) != NONE) continue;
-        seen.insert(&there);
-        queue.push_back(there);
+        if (seen.insert(there).second) queue.push_back(there);
       }
     for (Number n = closure.indexes()[from].first(&start); n != NONE; n = closure.indexes()[from].next(n))
-      if (seen.find(closure.row(n) + 1) == NONE) stale.push_back(closure.row(n)[1]);
+      if (!seen.count(closure.row(n)[1])) stale.push_back(closure.row(n)[1]);
     for (size_t i = 1; i < queue.size(); ++i) {
       Object pair[2] = {start, queue[i]};
       if (!closure.has(pair)) add_row(*source.closure, pair);

@@ -27,11 +27,7 @@ class RowTable {
   Row row(Number number) const { return rows_.data() + size_t(number) * arity_; }
 
   Number find(Row row) const {
-    if (arity_ == 0) return has_empty_row_ ? 0 : NONE;
-    if (arity_ == 1) {
-      size_t page = size_t(row[0]) / PAGE;
-      return page < pages_.size() && pages_[page] ? pages_[page][row[0] % PAGE] - 1 : NONE;
-    }
+    if (arity_ == 1) return size_t(row[0]) < number_of_.size() ? number_of_[row[0]] - 1 : NONE;
     if (slots_.empty()) return NONE;
     uint32_t wanted = hash(row);
     for (size_t place = wanted & mask_;; place = (place + 1) & mask_) {
@@ -47,13 +43,9 @@ class RowTable {
     if (!free_.empty()) free_.pop_back();
     if (rows_.size() < size_t(end_) * arity_) rows_.resize(size_t(end_) * arity_);
     std::copy(row, row + arity_, rows_.begin() + size_t(number) * arity_);
-    if (arity_ == 0) {
-      has_empty_row_ = true;
-    } else if (arity_ == 1) {
-      size_t page = size_t(row[0]) / PAGE;
-      if (page >= pages_.size()) pages_.resize(page + 1);
-      if (!pages_[page]) pages_[page] = std::make_unique<Number[]>(PAGE);
-      pages_[page][row[0] % PAGE] = number + 1;
+    if (arity_ == 1) {
+      if (size_t(row[0]) >= number_of_.size()) number_of_.resize(row[0] + 1);
+      number_of_[row[0]] = number + 1;
     } else {
       if (size_t(++used_) * 8 > slots_.size() * 5) grow();
       put({hash(row), number});
@@ -63,21 +55,17 @@ class RowTable {
 
   void erase(Number number) {
     free_.push_back(number);
-    Row gone = row(number);
-    if (arity_ == 0) {
-      has_empty_row_ = false;
-    } else if (arity_ == 1) {
-      pages_[size_t(gone[0]) / PAGE][gone[0] % PAGE] = 0;
-    } else {
-      --used_;
-      size_t place = hash(gone) & mask_;
-      while (slots_[place].number != number) place = (place + 1) & mask_;
-      close_gap(place);
+    if (arity_ == 1) {
+      number_of_[row(number)[0]] = 0;
+      return;
     }
+    --used_;
+    size_t place = hash(row(number)) & mask_;
+    while (slots_[place].number != number) place = (place + 1) & mask_;
+    close_gap(place);
   }
 
  private:
-  static constexpr size_t PAGE = 1024;
   struct Slot {
     uint32_t hash;
     Number number;
@@ -118,11 +106,10 @@ class RowTable {
 
   int arity_;
   Number end_ = 0, used_ = 0;
-  bool has_empty_row_ = false;
   std::vector<Object> rows_;
   std::vector<Number> free_;
-  std::vector<std::unique_ptr<Number[]>> pages_;  // arity 1: the number of each object's row, plus one
-  std::vector<Slot> slots_;                       // arity 2 and more: open addressing
+  std::vector<Number> number_of_;  // arity 1: of each object's row, plus one
+  std::vector<Slot> slots_;        // other arities: open addressing
   size_t mask_ = 0;
 };
 
@@ -183,30 +170,23 @@ class Index {
   std::vector<Number> heads_, next_, previous_;
 };
 
-// A set of rows. Those of goals stay known when they are achieved: only whether they are open changes.
+// A set of rows, with indexes.
 class Relation {
  public:
-  Relation(int arity, bool keeps_rows) : keeps_rows_(keeps_rows), table_(arity) {}
+  explicit Relation(int arity) : table_(arity) {}
 
   int arity() const { return table_.arity(); }
   size_t size() const { return size_; }
   Row row(Number number) const { return table_.row(number); }
   std::vector<Index>& indexes() { return indexes_; }
 
-  Number find(Row row) const {
-    Number number = table_.find(row);
-    return number == NONE || is_in_[number] ? number : NONE;
-  }
+  Number find(Row row) const { return table_.find(row); }
   bool has(Row row) const { return find(row) != NONE; }
-  bool knows(Row row) const { return table_.find(row) != NONE; }
 
   // The row must not be in.
   Number add(Row row) {
-    Number number = keeps_rows_ ? table_.find(row) : NONE;
-    if (number == NONE) {
-      number = table_.insert(row);
-      if (is_in_.size() <= number) is_in_.resize(number + 1);
-    }
+    Number number = table_.insert(row);
+    if (is_in_.size() <= number) is_in_.resize(number + 1);
     is_in_[number] = true;
     ++size_;
     for (Index& index : indexes_) index.link(number, table_.row(number));
@@ -217,7 +197,7 @@ class Relation {
     for (Index& index : indexes_) index.unlink(number, table_.row(number));
     is_in_[number] = false;
     --size_;
-    if (!keeps_rows_) table_.erase(number);
+    table_.erase(number);
   }
 
   template <class Function>
@@ -235,20 +215,7 @@ class Relation {
     return int(indexes_.size()) - 1;
   }
 
-  // Make a row of goals known that is not open, or known no longer.
-  void know(Row row, bool known) {
-    Number number = table_.find(row);
-    if (known && number == NONE) {
-      number = table_.insert(row);
-      if (is_in_.size() <= number) is_in_.resize(number + 1);
-      is_in_[number] = false;
-    } else if (!known && number != NONE) {
-      table_.erase(number);
-    }
-  }
-
  private:
-  bool keeps_rows_;
   size_t size_ = 0;
   RowTable table_;
   std::vector<char> is_in_;

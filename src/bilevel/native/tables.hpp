@@ -113,36 +113,13 @@ public:
 
     // The places of the names, in alphabetical order.
     std::vector<std::int32_t> alphabetical() const {
-        std::vector<Key> keys;
-        keys.reserve(size());
-        for (std::size_t place = 0; place < size(); ++place) {
-            std::string_view letters = name(place);
-            Key key{0, 0, letters.size() > 16 ? letters.substr(16) : "", static_cast<std::int32_t>(place)};
-            for (std::size_t i = 0; i < 16; ++i) {
-                std::uint64_t& part = i < 8 ? key.first : key.second;
-                part = part << 8 | (i < letters.size() ? static_cast<unsigned char>(letters[i]) : 0);
-            }
-            keys.push_back(key);
-        }
-        if (!std::is_sorted(keys.begin(), keys.end())) std::sort(keys.begin(), keys.end());
-        std::vector<std::int32_t> places;
-        places.reserve(size());
-        for (const Key& key : keys) places.push_back(key.place);
+        std::vector<std::int32_t> places(size());
+        std::iota(places.begin(), places.end(), 0);
+        std::sort(places.begin(), places.end(), [&](auto a, auto b) { return name(a) < name(b); });
         return places;
     }
 
 private:
-    struct Key {
-        std::uint64_t first, second;  // the first 16 letters as numbers, which nearly always decide
-        std::string_view rest;
-        std::int32_t place;
-
-        bool operator<(const Key& other) const {
-            if (first != other.first) return first < other.first;
-            return second != other.second ? second < other.second : rest < other.rest;
-        }
-    };
-
     std::string text_;
     std::vector<std::size_t> ends_;
 };

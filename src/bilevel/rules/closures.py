@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
+from typing import Any
 
 from bilevel.rules.rule import Rule
 from bilevel.symbolic.domain import Atom, Domain, Facts, Predicate
@@ -52,14 +53,14 @@ def with_closures(facts: Facts, predicates: frozenset[str]) -> Facts:
     return frozenset(found)
 
 
-def chains(links: Iterable[tuple[str, ...]]) -> set[tuple[str, ...]]:
+def chains(links: Iterable[tuple[Any, ...]]) -> set[tuple[Any, ...]]:
     """Return the pairs of which one or more links lead from the first to the second: the transitive closure."""
-    steps: dict[str, list[str]] = {}
+    steps: dict[Any, list[Any]] = {}
     for start, end in links:
         steps.setdefault(start, []).append(end)
-    found = set[tuple[str, ...]]()
+    found = set[tuple[Any, ...]]()
     for start in steps:
-        queue, seen = [*steps[start]], set[str]()
+        queue, seen = [*steps[start]], set[Any]()
         for here in queue:  # which grows meanwhile
             if here not in seen:
                 seen.add(here)

@@ -219,15 +219,9 @@ class Executor:
         self.relations[goal].rows.difference_update(rows_of(terms, count))
 
     def close(self, relation: int, closure: int) -> None:
-        """Let one relation be the transitive closure of another."""
+        """Let one relation stay the transitive closure of another, which it is now."""
         self.relations[relation].closure = self.relations[closure]
-        self.relations[relation].is_stale = True
         self._closed.append(self.relations[relation])
-        self._follow_closures()
-
-    def terms(self, relation: int) -> list[str]:
-        """Return the terms of all rows, one after another."""
-        return [term for row in self.relations[relation].rows for term in row]
 
     def add_view(
         self,

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from bilevel.compiled import find
-from bilevel.rules.closures import MARK, closures_in
+from bilevel.rules.closures import MARK, chains, closures_in
 from bilevel.rules.engine.asked import Instance, in_order, is_safe, relations_asked
 from bilevel.rules.engine.executor import MOST_WORK, Status, filled
 from bilevel.rules.engine.lowering import Lowering
@@ -95,10 +96,13 @@ class RuleEngine:
         }
         tables = {relation: self._load(relation, arity, contents) for relation, arity in arities.items()}
         for name in sorted(closures_in(self.rules, domain)):
-            closure = Relation("state", name + MARK)
+            closure, terms = Relation("state", name + MARK), contents.state.get(name, NO_ROWS).terms
+            pairs = chains(zip(terms[::2], terms[1::2], strict=True))
+            rows = Rows(len(pairs), terms[:0])
+            rows.terms.extend(chain.from_iterable(pairs))
+            self.executor.load(self._relations[closure], rows.terms, rows.size)
             self.executor.close(self._relations[Relation("state", name)], self._relations[closure])
-            pairs: Any = self.executor.terms(self._relations[closure])
-            tables[closure] = Table(2, Rows(len(pairs) // 2, pairs))
+            tables[closure] = Table(2, rows)
         statistics = Statistics(tables)
         self._plans = plans_for(self.rules, domain, arities, statistics)
         self._lowering = Lowering(self.executor, self._plans.planner, self._relations, self._objects.value)
