@@ -17,7 +17,7 @@ from functools import cache
 from itertools import chain, groupby, permutations, product
 from typing import NamedTuple, TypeVar
 
-from bilevel.rules.instances import Instances
+from bilevel.rules.engine import RuleEngine
 from bilevel.rules.matching import Match, unify
 from bilevel.rules.rule import Rule
 from bilevel.symbolic.domain import (
@@ -89,7 +89,7 @@ class StateGraph:
         self.situations: list[Situation] = []
         self._numbers: dict[Situation, int] = {}
         self.rules = rules
-        self._matcher = cache(lambda rule: Instances([rule], domain))
+        self._engine_of = cache(lambda rule: RuleEngine([rule], domain, problem.state, problem.goal, self.objects))
         self._known: dict[Rule, dict[int, list[Instance]]] = {}
         self._uses = [*self._find_uses()]
         self._simplified = cache(self._simplify)
@@ -212,8 +212,9 @@ class StateGraph:
 
     def _find_instances(self, rule: Rule, state: int) -> list[Instance]:
         facts, made = self.situations[state]
-        matches = self._matcher(rule).in_order(facts, self.goal_facts, self._objects(made))
-        found = [Instance(rule, m.action, m.served, _first_served(m)) for m in matches]
+        engine = self._engine_of(rule)
+        engine.follow(facts, self.goal_facts, self._objects(made))
+        found = [Instance(rule, m.action, m.served, _first_served(m)) for m in engine.matches()]
         self.looked_at += 1 + len(found)
         return found
 
