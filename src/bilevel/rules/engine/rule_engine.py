@@ -86,7 +86,8 @@ class RuleEngine:
             for rule, found in zip(self.rules, places, strict=True)
         ]
         self._objects, self._planned = contents.objects, set[int]()
-        self.executor: Any = contents.objects.executor(commit)
+        executor: Any = contents.objects.executor(commit)
+        self.executor = executor
         arities = relations_to_keep(self.rules, domain, [name for name, rows in contents.goal.items() if rows.size])
         self._relations = {r: self.executor.add_relation(n, is_goal=r.kind == "goal") for r, n in arities.items()}
         found = self._relations.get
