@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from bilevel.experiments import problems
 from bilevel.experiments.axes import AXES, HARD_METHODS, HARD_TASKS, ON_OUR_NETWORK, Axis, find_axes
 from bilevel.experiments.experiment import Settings
 from bilevel.experiments.reproduce import benchmark_hard, points
@@ -38,7 +39,8 @@ def test_axes_are_found_by_their_names_and_by_the_beginnings_of_these() -> None:
         find_axes(["magic"])
 
 
-def test_a_tiny_run_has_curves_of_worlds_and_of_symbols_alone(tmp_path: Path) -> None:
+def test_a_tiny_run_has_curves_of_worlds_and_of_symbols_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(problems, "LIMIT", 1.0)  # seconds, beyond which planners of large problems give up
     outcome = benchmark_hard(
         tmp_path / "hard",
         axes=["control-noise", "symbols"],
