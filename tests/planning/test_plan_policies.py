@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from bilevel.planning.planner import ContingentPolicy, Decision, PlanResult, PlanStep, Status
+from bilevel.planning.planner import PlanResult, PlanStep, Status
 from bilevel.planning.planners import NO_PLAN, PLAN_BROKEN, PlannedPolicy, planner_named
 from bilevel.symbolic.adl import parse_adl_domain
-from bilevel.symbolic.domain import NO_FACTS, Action, Atom, Domain, Facts, Problem
-from bilevel.symbolic.semantics import Condition, ground_action, progress
+from bilevel.symbolic.domain import Action, Atom, Domain, Facts, Problem
+from bilevel.symbolic.semantics import ground_action, progress
 from bilevel.tabletop.problems import shipped_domain
 
 BLOCKS = shipped_domain("blocks")
@@ -72,16 +72,6 @@ def test_a_plan_never_goes_back_or_jumps() -> None:
     assert policy.failure == (PLAN_BROKEN, f"{lacks}; {next_lacks}")
 
 
-def test_with_replanning_it_plans_from_where_it_is() -> None:
-    planner = Planner(plan(PICK1, PLACE1), plan(PICK1, PLACE1))
-    policy = follower(planner, replan=True)
-    dropped = START - {Atom("clear", ("place2",))}
-    assert choices(policy, [START, after(START, PICK1), dropped]) == [PICK1, PLACE1, PICK1]
-    assert [problem.state for problem in planner.problems] == [START, dropped]
-    assert policy.plans == 2
-    assert policy.failure is None
-
-
 def test_new_objects_and_goals_are_planned_for_once_the_plan_is_done() -> None:
     planner = Planner(plan(PICK1, PLACE1), plan(PICK2, PLACE2))
     policy = PlannedPolicy(BLOCKS, planner, replan=True, time_limit=5)
@@ -118,22 +108,6 @@ def test_planning_that_has_failed_is_tried_again_only_once_something_changes() -
     assert len(planner.problems) == 3
     assert policy.choose(START, GOAL) == PICK1
     assert policy.plans == 4
-
-
-def test_a_contingent_policy_is_asked_about_every_state() -> None:
-    holding = Condition(frozenset({Atom("holding", ("block1",)), Atom("clear", ("place1",))}))
-    free = Condition(frozenset({Atom("gripper-free"), Atom("clear", ("block1",))}))
-    found = ContingentPolicy((Decision(holding, PLACE1, 1), Decision(free, PICK1, 2)))
-
-    def planner(domain: Domain, problem: Problem, time_limit: float) -> PlanResult:
-        return PlanResult(Status.SOLVED, policy=found)
-
-    policy = PlannedPolicy(BLOCKS, planner, replan=False, time_limit=5)
-    policy.reset(START, GOAL, OBJECTS)
-    assert choices(policy, [START, after(START, PICK1), START]) == [PICK1, PLACE1, PICK1]
-    assert policy.choose(NO_FACTS, GOAL) is None
-    assert policy.failure is not None
-    assert policy.failure.reason == PLAN_BROKEN
 
 
 LAMPS = parse_adl_domain("""(define (domain lamps) (:requirements :adl) (:types lamp)

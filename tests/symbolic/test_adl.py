@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from bilevel.symbolic.adl import compile_adl, parse_adl_domain, users_action
-from bilevel.symbolic.domain import Action, Atom, BadInput, Domain, Problem
+from bilevel.symbolic.adl import compile_adl, parse_adl_domain
+from bilevel.symbolic.domain import Atom, BadInput, Domain, Problem
 from bilevel.symbolic.pddl import write_domain
 
 DOMAIN = """(define (domain d) (:types cup) (:constants red - cup) (:functions (f))
@@ -36,22 +36,6 @@ def test_what_never_changes_is_settled_once_and_for_all() -> None:
         Atom("=", ("?x", "a")): {"b", "red"},
         Atom("=", ("?x", "b")): {"a"},
     }
-
-
-def test_an_existential_condition_is_spelt_out() -> None:
-    domain, _ = compiled(
-        "(:action act :parameters (?x - cup) :precondition (exists (?y - cup) (near ?x ?y)) :effect (done))"
-    )
-    assert [sorted(schema.precondition) for schema in domain.schemas.values()] == [
-        [Atom("near", ("?x", name))] for name in ("red", "a", "b")
-    ]
-    assert users_action(Action("act:1", ("a",))) == Action("act", ("a",))
-
-
-def test_negative_goals_are_kept_as_such() -> None:
-    _, problem = compiled(effect="(and (done) (p ?x))", goal="(and (not (p a)) (imply (p b) (done)) (p b))")
-    assert problem.negative_goal == {Atom("p", ("a",))}
-    assert problem.goal == {Atom("p", ("b",)), Atom("done")}
 
 
 @pytest.mark.parametrize(

@@ -73,6 +73,7 @@ PROBLEM_MISTAKES = [
     ("b1 l1", "b1 l2", "4:17", "unknown object 'l2'"),
     ("(clear b2)", "clear", "4:21", "expected a fact"),
     ("(clear b2)", "(= b1 b2)", "4:21", "expected a numeric value"),
+    ("(clear b2)", "(at 5 (not (clear b2)))", "4:21", "a timed initial literal"),
     ("(clear b2)", "(not (at b1 l1))", "4:3", "both true and false"),
     ("(free)", "(not (free))", "5:10", "only `bilevel plan`"),
     ("(free)", "(= b1 b1)", "5:10", "only `bilevel plan`"),

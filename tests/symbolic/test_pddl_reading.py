@@ -64,15 +64,6 @@ def test_types_constants_and_conditions() -> None:
     )
 
 
-def test_upper_case_comments_line_ends_and_order_do_not_matter() -> None:
-    domain = parse_domain(
-        "\ufeff; comment ( with\r\n(DEFINE (Domain D)\r\n\t(:action A :effect (P) :precondition ()) ; more )\r"
-        "(:PREDICATES (p)(q ?X)))\n; the end"
-    )
-    assert domain.name == "d"
-    assert domain.schemas["a"] == Schema("a", (), frozenset(), (does("p"),))
-
-
 def test_several_choices_multiply_and_the_last_varies_fastest() -> None:
     assert outcomes("(and (oneof (p) (not (p))) (r) (oneof (q) (and)))") == (
         does("p r q"),
@@ -150,12 +141,3 @@ def test_both_readers_read_a_problem() -> None:
 def test_unusual_problems_are_read_alike(old: str, new: str) -> None:
     assert old in PROBLEM
     assert parse_problem(PROBLEM.replace(old, new), parse_domain(DELIVERY)) == EXPECTED_PROBLEM
-
-
-def test_a_problem_may_lack_objects_and_facts_and_goals() -> None:
-    domain = parse_domain(DELIVERY)
-    empty = Problem("e", "delivery", {}, frozenset(), frozenset())
-    assert parse_problem("(define (problem e) (:domain delivery) (:goal ()))", domain) == empty
-    assert parse_problem("(define (problem e) (:domain delivery) (:objects) (:init) (:goal (and)))", domain) == empty
-    alone = parse_problem("(define (problem e) (:goal (done)) (:domain delivery))", domain)
-    assert alone.goal == {Atom("done")}

@@ -275,6 +275,8 @@ def read_state(section: Group, scope: Scope) -> Facts:
             absent.add(read_atom(as_group(arguments_of(group, 1, "one fact")[0], "a fact"), scope))
         elif group.head == EQUALITY:
             check_numeric_value(group)
+        elif group.head == "at" and isinstance(group.items[-1], Group):
+            raise Misread(group.offset, "a timed initial literal: facts that change at a time cannot be read")
         else:
             facts.add(read_atom(group, scope))
     for atom in sorted(facts & absent):
