@@ -140,7 +140,7 @@ class News(msgspec.Struct, frozen=True):
 class Board:
     """The news of a live page; every method may be called from any thread.
 
-    The episode does not wait for a page: what it has not fetched in time is replaced by what is newer, except beats, which are few.
+    The episode waits for no page: what a page has not fetched in time is replaced by what is newer, but for beats.
     """
 
     def __init__(self) -> None:
