@@ -37,7 +37,7 @@ LAYERS: Mapping[str, Allowed] = {
     "rules": Allowed(("symbolic", "compiled")),
     "planning": Allowed(("symbolic", "compiled", "files"), ("matplotlib",)),
     "tasks": Allowed(("symbolic", "seeds"), (*NUMERICAL, "gymnasium")),
-    "lowlevel": Allowed(("symbolic", "tasks", "json_files"), (*NUMERICAL, "torch", "safetensors")),
+    "lowlevel": Allowed(("symbolic", "tasks", "json_files", "seeds"), (*NUMERICAL, "torch", "safetensors")),
     "policies": Allowed(("symbolic", "rules", "planning", "tasks", "lowlevel", *TOOLS), (*NUMERICAL, "av", "PIL")),
     "viewer": Allowed(("symbolic", "rules", "tasks", "lowlevel", "policies", *TOOLS), (*NUMERICAL, "PIL")),
     "demonstrations": Allowed(

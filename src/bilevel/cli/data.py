@@ -199,7 +199,7 @@ def import_(source: str, output: Path, task: str, **options: Any) -> None:
 # Checking
 
 
-@command("demonstrations check", "build/blocks")
+@command("demonstrations check", "build/cubes")
 @shared("folder", "relabel")
 def check_data(folder: Path, task: str | None) -> int:
     """Read every file of a data set and name those that are broken, with the reason; exits with 1 if there are any.

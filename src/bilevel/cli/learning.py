@@ -122,7 +122,7 @@ def _irrelevant_line(found: Mapping[str, Sequence[str]]) -> str:
 # Listing
 
 
-@command("policies", "", "gacha")
+@command("policies", "", "build/policy")
 @argument("policy", "TEXT", "A pretrained policy, or any policy's folder (by default a list).", required=False)
 def policies(policy: str | None) -> None:
     """List the pretrained policies with how often they succeed, or show one policy: its data, settings and rules."""
