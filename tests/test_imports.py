@@ -36,6 +36,7 @@ LAYERS: Mapping[str, Allowed] = {
     "symbolic": Allowed(("compiled",)),
     "rules": Allowed(("symbolic", "compiled")),
     "planning": Allowed(("symbolic", "compiled", "files"), ("matplotlib",)),
+    "rule_learning": Allowed(("symbolic", "rules", "planning"), ("numpy",)),
     "tasks": Allowed(("symbolic", "seeds"), (*NUMERICAL, "gymnasium")),
     "lowlevel": Allowed(("symbolic", "tasks", "json_files", "seeds"), (*NUMERICAL, "torch", "safetensors")),
     "policies": Allowed(("symbolic", "rules", "planning", "tasks", "lowlevel", *TOOLS), (*NUMERICAL, "av", "PIL")),

@@ -15,6 +15,7 @@ PACKAGES = {
     "rules": 8800,
     "planning": 3500,
     "domain_learning": 1900,
+    "rule_learning": 850,
     "tasks": 1900,
     "lowlevel": 1000,
     "policies": 1700,

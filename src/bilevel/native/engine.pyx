@@ -33,6 +33,7 @@ cdef extern from "executor.hpp" namespace "bilevel" nogil:
         int add_relation(int, bool) except +
         void load(int, const int*, size_t) except +
         void mark_achieved(int, const int*, size_t) except +
+        void add_order(int, const int*, int, const int*) except +
         void close(int, int) except +
         int add_view(Plan) except +
         int add_operation(Plan) except +
@@ -100,6 +101,9 @@ cdef class Executor:
     def mark_achieved(self, int goal, int[::1] terms, size_t count):
         cdef int nothing = 0
         self.it.mark_achieved(goal, &terms[0] if terms.shape[0] else &nothing, count)
+
+    def add_order(self, int later, vector[int] later_row, int earlier, vector[int] earlier_row):
+        self.it.add_order(later, later_row.data(), earlier, earlier_row.data())
 
     def close(self, int relation, int closure):
         self.it.close(relation, closure)

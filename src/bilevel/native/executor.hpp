@@ -87,6 +87,17 @@ struct Change {
   Places binds, same;
 };
 
+struct Source;
+
+// A goal that waits for others or others for it; it is settled when it is achieved and all it waits for is.
+struct OrderedGoal {
+  Source* source;
+  Number number;  // of its row among the wanted
+  bool is_achieved;
+  int waits_for = 0;  // goals that are not settled
+  std::vector<OrderedGoal*> followers{};
+};
+
 // A relation with all that depends on it.
 struct Source {
   int number;
@@ -94,6 +105,7 @@ struct Source {
   Relation wanted{relation.arity()};  // of goals: all of them, of which those in `relation` are open
   std::vector<Change*> when_present{}, when_absent{};
   Source* closure = nullptr;
+  std::vector<std::unique_ptr<OrderedGoal>> ordered{};  // of goals, by their numbers among the wanted
 };
 
 // For each key the values that satisfy the view's literals.
@@ -199,6 +211,13 @@ class Executor {
       if (found.has(facts)) found.remove(found.find(facts));
   }
 
+  // Let one goal wait for another.
+  void add_order(int later, Row later_row, int earlier, Row earlier_row) {
+    OrderedGoal &waiting = ordered(*sources_[later], later_row), &awaited = ordered(*sources_[earlier], earlier_row);
+    awaited.followers.push_back(&waiting);
+    if (awaited.waits_for || !awaited.is_achieved) settle({&waiting}, false);
+  }
+
   // Let one relation stay the transitive closure of another, which it is now.
   void close(int relation, int closure) {
     sources_[relation]->closure = sources_[closure].get();
@@ -256,7 +275,7 @@ class Executor {
   // Asking
 
   int64_t open_goals() const {
-    int64_t count = 0;
+    int64_t count = waiting_;
     for (const Source* goal : goals_) count += int64_t(goal->relation.size());
     return count;
   }
@@ -552,12 +571,57 @@ class Executor {
       else remove_row(*predicate.state, number, row);
     }
     if (predicate.goal) {
+      auto& ordered = predicate.goal->ordered;
+      Number place = ordered.empty() ? NONE : predicate.goal->wanted.find(row);
+      if (place < ordered.size() && ordered[place]) return achieve(*ordered[place], present, !predicate.state);
       Number number = predicate.goal->relation.find(row);
       if ((number != NONE) != present || (!present && !predicate.goal->wanted.has(row))) return;
       if (!predicate.state) note_change(*predicate.goal, row);
       if (present) remove_row(*predicate.goal, number, row);
       else add_row(*predicate.goal, row);
     }
+  }
+
+  OrderedGoal& ordered(Source& source, Row row) {
+    Number number = source.wanted.find(row);
+    if (source.ordered.size() <= number) source.ordered.resize(number + 1);
+    auto& goal = source.ordered[number];
+    if (!goal) goal.reset(new OrderedGoal{&source, number, !source.relation.has(row)});
+    return *goal;
+  }
+
+  void achieve(OrderedGoal& goal, bool achieved, bool is_noted) {
+    if (goal.is_achieved == achieved) return;
+    goal.is_achieved = achieved;
+    if (is_noted) note_change(*goal.source, goal.source->wanted.row(goal.number));
+    if (goal.waits_for) {
+      waiting_ += achieved ? -1 : 1;
+    } else {
+      pursue(goal, !achieved);
+      settle(goal.followers, achieved);
+    }
+  }
+
+  // Let something that each of the goals waits for be settled, or no longer.
+  void settle(std::vector<OrderedGoal*> goals, bool settled) {
+    for (size_t i = 0; i < goals.size(); ++i) {
+      OrderedGoal& goal = *goals[i];
+      bool was_waiting = goal.waits_for > 0;
+      goal.waits_for += settled ? -1 : 1;
+      if (was_waiting == (goal.waits_for > 0)) continue;
+      if (goal.is_achieved) {
+        goals.insert(goals.end(), goal.followers.begin(), goal.followers.end());
+      } else {
+        pursue(goal, settled);
+        waiting_ += settled ? -1 : 1;
+      }
+    }
+  }
+
+  void pursue(OrderedGoal& goal, bool pursued) {
+    Row row = goal.source->wanted.row(goal.number);
+    if (pursued) add_row(*goal.source, row);
+    else remove_row(*goal.source, goal.source->relation.find(row), row);
   }
 
   void note_change(const Source& source, Row row) {
@@ -663,7 +727,7 @@ class Executor {
   std::vector<Operation> operations_;
   std::vector<Rule> rules_;
   bool goals_end_it_ = true;  // all rules have a goal condition
-  int64_t work_ = 0;
+  int64_t work_ = 0, waiting_ = 0;  // open goals that wait for others
   Objects row_, other_row_, first_found_;
 };
 

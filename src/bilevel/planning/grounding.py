@@ -105,7 +105,7 @@ class FondAction:
 
 
 @dataclass(frozen=True)
-class GroundTask:
+class Task:
     """A planning problem over bit masks.
 
     Operators are the outcomes of actions that set a bit which was not set, `owners[i]` is the action of operator i.
@@ -135,21 +135,22 @@ class GroundProblem:
         self._reached = problem.state.union(*(outcome.add for _, _, outcome in found))
         changing = NO_FACTS.union(*(outcome.add | outcome.delete for _, _, outcome in found))
         self._constant = problem.state - changing
-        self._atoms = sorted(changing)
-        self._numbers = {atom: number for number, atom in enumerate(self._atoms)}
+        self.atoms = sorted(changing)
+        self._numbers = {atom: number for number, atom in enumerate(self.atoms)}
         self._absent = sum([1 << 2 * number for number in self._numbers.values()])  # every bit for absence
         self.operators: list[GroundOperator] = []
         self._achievers: dict[int, list[int]] = {}  # the operators that set a bit
         for step, condition, outcome in found:
             deadline.check()
             if condition.negative.isdisjoint(self._constant):
-                needed = self._mask(condition.positive - self._constant, condition.negative & changing)
-                effect = self._mask(outcome.add, outcome.delete - outcome.add)
+                needed = self.mask(condition.positive - self._constant, condition.negative & changing)
+                effect = self.mask(outcome.add, outcome.delete - outcome.add)
                 for bit in bits_of(effect):
                     self._achievers.setdefault(bit, []).append(len(self.operators))
                 self.operators.append(GroundOperator(step, needed, effect, self._opposite(effect)))
 
-    def _mask(self, present: Iterable[Atom], absent: Iterable[Atom]) -> int:
+    def mask(self, present: Iterable[Atom], absent: Iterable[Atom]) -> int:
+        """Return the bits of these changing facts."""
         numbers = self._numbers
         return sum([2 << 2 * numbers[atom] for atom in present]) + sum([1 << 2 * numbers[atom] for atom in absent])
 
@@ -163,7 +164,7 @@ class GroundProblem:
         return same and self._constant <= problem.state <= self._reached
 
     @no_garbage_collection()
-    def task(self, problem: Problem, deadline: Deadline) -> GroundTask | None:
+    def task(self, problem: Problem, deadline: Deadline) -> Task | None:
         """Return the problem over bit masks; `None` where it is plain that it has no plan.
 
         Only bits that can change and can matter are ever set, and an action that asks for one that is never set has no
@@ -172,8 +173,8 @@ class GroundProblem:
         numbers, holding = self._numbers, problem.state
         if not (problem.goal <= self._reached and problem.negative_goal.isdisjoint(self._constant)):
             return None
-        state = self._mask(holding - self._constant, (atom for atom in self._atoms if atom not in holding))
-        goal = self._mask(problem.goal - self._constant, problem.negative_goal.intersection(numbers))
+        state = self.mask(holding - self._constant, (atom for atom in self.atoms if atom not in holding))
+        goal = self.mask(problem.goal - self._constant, problem.negative_goal.intersection(numbers))
         constant = state & ~self._opposite(sum([1 << bit for bit in self._achievers]))
         impossible = self._opposite(constant)
         if goal & impossible:
@@ -193,7 +194,7 @@ class GroundProblem:
         every = [(outcome, owner) for owner in actions.values() for outcome in owner.outcomes]
         useful = [(outcome, owner) for outcome, owner in every if outcome.add & ~outcome.precondition]
         kept_operators, owners = tuple([outcome for outcome, _ in useful]), tuple([owner for _, owner in useful])
-        return GroundTask(self._atoms, kept_operators, owners, state & relevant, goal & relevant)
+        return Task(self.atoms, kept_operators, owners, state & relevant, goal & relevant)
 
     def _relevant(self, goal: int, constant: int, impossible: int, deadline: Deadline) -> int:
         """Return the changing bits that the goal, or an operator that sets a relevant one, asks for."""
@@ -220,7 +221,7 @@ class Grounding:
     def __init__(self) -> None:
         self._grounded: GroundProblem | None = None
 
-    def task(self, domain: Domain, problem: Problem, deadline: Deadline, new_objects: int = 0) -> GroundTask | None:
+    def task(self, domain: Domain, problem: Problem, deadline: Deadline, new_objects: int = 0) -> Task | None:
         """Return the problem over bit masks, or `None` where it is plain that it has no plan."""
         if self._grounded is None or not self._grounded.covers(domain, problem, new_objects):
             self._grounded = GroundProblem(domain, problem, deadline, new_objects)

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
+from bilevel.rules.paths import path_predicates
 from bilevel.rules.rule import Rule
 from bilevel.symbolic.domain import Atom, Domain, Facts, Predicate
 
@@ -22,14 +23,14 @@ def closure(atom: Atom) -> Atom:
 
 
 def predicate_of(name: str, domain: Domain) -> Predicate:
-    """Return the predicate of this name, or that whose closure it names."""
-    return domain.predicates.get(name) or domain.predicates[name.removesuffix(MARK)]
+    """Return the predicate of this name, or that whose closure it names, or that of the paths over one."""
+    return domain.predicates.get(name) or derived_predicates(domain)[name]
 
 
-def predicates_with_closures(domain: Domain) -> dict[str, Predicate]:
-    """Return all that a rule's state condition may be made of, by name."""
+def derived_predicates(domain: Domain) -> dict[str, Predicate]:
+    """Return what a rule's state condition may be made of beside the domain's predicates, by name."""
     chained = {name + MARK: p for name, p in domain.predicates.items() if can_be_chained(p, domain)}
-    return {**chained, **domain.predicates}
+    return chained | path_predicates(domain)
 
 
 def can_be_chained(predicate: Predicate, domain: Domain) -> bool:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
 
-from bilevel.rules.rule import Rule, inequality
-from bilevel.symbolic.domain import EQUALITY, ROOT_TYPE, Atom, Domain, Facts, Parameter
-from bilevel.symbolic.semantics import Condition, GroundAction, substitute_all
+from bilevel.rules.rule import GoalOrder, Rule, canonical, inequality
+from bilevel.symbolic.domain import EQUALITY, ROOT_TYPE, Action, Atom, Domain, Facts, Parameter
+from bilevel.symbolic.semantics import Condition, GroundAction, substitute, substitute_all
 
 
 def lift(
@@ -47,3 +47,17 @@ def differences(pairs: Iterable[tuple[Atom, Atom]]) -> Iterator[list[tuple[str, 
     for one, other in pairs:
         if one.predicate == other.predicate:
             yield [(a, b) for a, b in zip(one.terms, other.terms, strict=True) if a != b]
+
+
+def order_of(later: Atom, earlier: Atom, condition: Facts, types: Mapping[str, str], domain: Domain) -> GoalOrder:
+    """Return the order of two goals with variables in place of their objects, named as in rules."""
+    terms = dict.fromkeys((*later.terms, *earlier.terms))
+    names = {term: f"?{number}" for number, term in enumerate(terms) if term not in domain.named_constants}
+    lifted = Rule(
+        priority=1,
+        variables=tuple(Parameter(name, types[term]) for term, name in names.items()),
+        state_condition=substitute_all(condition, names),
+        goal_condition=frozenset({substitute(earlier, names)}),
+        action=Action(*substitute(later, names)),
+    )
+    return GoalOrder.from_rule(canonical(lifted, domain))

@@ -1,22 +1,25 @@
 """When does a rule apply? The definition, written to be read; the fast engine is tested against it.
 
 A rule applies in a state and a goal for a binding of its variables if its state condition is present, its negative
-condition absent, its goal condition among the goals not yet achieved, the terms of its action all different, and
-each variable's object of the variable's type. Of all that apply, the one that fires is the first by priority, then
-by the rule's place in the list, then by the action's arguments in alphabetical order, then by the goal's arguments,
-then by the other variables.
-So the choice is a function of state and goal alone.
+condition absent, its goal condition among the goals not yet achieved that wait for no other, the terms of its action
+all different, and each variable's object of the variable's type. Of all that apply, the one that fires is the first by
+priority, then by the rule's place in the list, then by the length of its path if it has one, then by the action's
+arguments in alphabetical order, then by the goal's arguments, then by the other variables. So the choice is a function
+of state and goal alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby, product
+from operator import itemgetter
 from types import MappingProxyType
 from typing import NamedTuple
 
 from bilevel.rules.closures import closures_in, predicate_of, with_closures
-from bilevel.rules.rule import Rule
+from bilevel.rules.paths import path_of, paths_for
+from bilevel.rules.rule import GoalOrder, Rule
 from bilevel.symbolic.domain import ROOT_TYPE, Action, Atom, Domain, Facts, is_variable
 from bilevel.symbolic.semantics import substitute, substitute_all
 
@@ -84,7 +87,9 @@ def bindings(
 ) -> Iterator[Binding]:
     """Yield every binding for which the rule applies and in which some variables have given values."""
     unachieved = goal - state
-    state = with_closures(state, closures_in([rule], domain))
+    if rule.orders:
+        unachieved = goals_in_turn(direct_waits(rule.orders, domain, goal, state, objects), goal, state)
+    state = with_closures(state, closures_in([rule], domain)).union(paths_for(rule, state))
     conditions = [(atom, state) for atom in sorted(rule.state_condition)]
     conditions += [(atom, unachieved) for atom in sorted(rule.goal_condition)]
     types, free = checked_types(rule, domain), [v for v in free_variables(rule) if v not in given]
@@ -128,7 +133,12 @@ def matches_in_order(
 ) -> Iterator[Match]:
     """Yield every applicable instance, the one that fires first, then those that would without the ones before."""
     for rule in sorted(rules, key=lambda rule: rule.priority):  # stable: ties keep the given order
-        for binding in sorted(bindings(rule, domain, state, goal, objects), key=lambda b: _tie_break(rule, b)):
+        path, lengths = path_of(rule), paths_for(rule, state)
+        found = [
+            (lengths[substitute(path, binding)] if path else 0, _tie_break(rule, binding), binding)
+            for binding in bindings(rule, domain, state, goal, objects)
+        ]
+        for _, _, binding in sorted(found, key=itemgetter(0, 1)):
             yield Match(rule, binding)
 
 
@@ -148,3 +158,53 @@ def output_variables(rule: Rule) -> list[str]:
 
 def _tie_break(rule: Rule, binding: Binding) -> tuple[list[str], list[tuple[str, str]]]:
     return [binding[v] for v in output_variables(rule)], sorted(binding.items())
+
+
+# Which goals wait for which
+
+
+def direct_waits(
+    orders: Iterable[GoalOrder], domain: Domain, goals: Facts, facts: Facts, objects: Mapping[str, str]
+) -> dict[Atom, set[Atom]]:
+    """Return for each goal that waits for others which ones these are; `facts` are those that never change."""
+    waits: dict[Atom, set[Atom]] = {}
+    for order in orders:
+        both = replace(order.as_rule(), goal_condition=frozenset({order.later, order.earlier}))
+        types = checked_types(both, domain)
+        conditions = [(atom, facts) for atom in sorted(order.condition)]
+        by_terms = _filed(order.earlier, order.later, goals)
+        for later in goals:
+            binding = unify(order.later, later)
+            if binding is None:
+                continue
+            shared = tuple(binding[term] for term in order.earlier.terms if term in binding)
+            for found in join([(order.earlier, by_terms.get(shared, frozenset())), *conditions], binding):
+                if all(domain.is_subtype(objects.get(found[v], ROOT_TYPE), kind) for v, kind in types.items()):
+                    waits.setdefault(later, set()).add(substitute(order.earlier, found))
+    return waits
+
+
+def _filed(atom: Atom, other: Atom, goals: Facts) -> dict[tuple[str, ...], Facts]:
+    """Return the goals that an atom may be, by the objects that its terms share with the other atom."""
+    filed: dict[tuple[str, ...], set[Atom]] = {}
+    places = [place for place, term in enumerate(atom.terms) if term in other.terms and is_variable(term)]
+    for goal in goals:
+        if goal.predicate == atom.predicate:
+            filed.setdefault(tuple(goal.terms[place] for place in places), set()).add(goal)
+    return {terms: frozenset(found) for terms, found in filed.items()}
+
+
+def goals_in_turn(waits: Mapping[Atom, set[Atom]], goal: Facts, state: Facts) -> Facts:
+    """Return the unachieved goals that wait for no unachieved one, directly or through others."""
+    return frozenset(each for each in goal - state if predecessors(waits, each) <= state)
+
+
+def predecessors(waits: Mapping[Atom, set[Atom]], goal: Atom) -> set[Atom]:
+    """Return the goals that a goal waits for, directly or through others."""
+    found = set(waits.get(goal, ()))
+    queue = list(found)
+    for each in queue:
+        new = waits.get(each, set()) - found
+        found |= new
+        queue += new
+    return found

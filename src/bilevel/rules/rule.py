@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
@@ -17,13 +17,38 @@ def inequality(one: str, other: str) -> Atom:
 
 
 @dataclass(frozen=True, slots=True)
+class GoalOrder:
+    """A goal `later` waits as long as a goal `earlier` is unachieved, where the static facts of `condition` hold."""
+
+    variables: tuple[Parameter, ...]
+    later: Atom
+    earlier: Atom
+    condition: Facts = NO_FACTS
+
+    def __str__(self) -> str:
+        condition = f" if {' & '.join(map(str, sorted(self.condition)))}" if self.condition else ""
+        return f"{self.later} after {self.earlier}{condition}"
+
+    @staticmethod
+    def from_rule(rule: Rule) -> GoalOrder:
+        """Return the order whose later goal is the rule's head, and its earlier goal the rule's goal."""
+        (earlier,) = rule.goal_condition
+        return GoalOrder(rule.variables, Atom(*rule.action), earlier, rule.state_condition)
+
+    def as_rule(self) -> Rule:
+        """Return the rule of which it is the order; so both are named and checked alike."""
+        return Rule(0, self.variables, self.condition, frozenset({self.earlier}), Action(*self.later))
+
+
+@dataclass(frozen=True, slots=True)
 class Rule:
     """In a state and a goal that meet the conditions, do `action`; the lowest priority goes first.
 
     `state_condition` must be present and `negative_condition` absent from the state; `goal_condition` must be among
     the goals not yet achieved. A negative `=` atom says that two terms differ. Two different terms of the action
-    always stand for different objects; other variables may coincide. An inequality's terms are kept in order. `source`
-    says where the rule was read, such as `blocks.rules:4`.
+    always stand for different objects; other variables may coincide. An inequality's terms are kept in order. `orders`
+    say which goals wait for which, the same in all rules of a policy; `source` says where the rule was read, such as
+    `blocks.rules:4`.
     """
 
     priority: int
@@ -32,6 +57,7 @@ class Rule:
     goal_condition: Facts
     action: Action
     negative_condition: Facts = NO_FACTS
+    orders: tuple[GoalOrder, ...] = field(default=(), repr=False)
     source: str = field(default="", compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -96,6 +122,11 @@ class Rule:
     def absent(self) -> frozenset[Atom]:
         """The facts that must be absent (the negative condition without its inequalities)."""
         return frozenset(atom for atom in self.negative_condition if atom.predicate != EQUALITY)
+
+
+def orders_of(rules: Iterable[Rule]) -> tuple[GoalOrder, ...]:
+    """Return the orders of goals that go with the rules."""
+    return tuple(dict.fromkeys(order for rule in rules for order in rule.orders))
 
 
 Colouring = dict[str, int]

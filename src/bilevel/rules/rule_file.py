@@ -8,15 +8,18 @@
     2: clear(?x) & clear(?l) & gripper-free() & goal at(?x, ?l) -> pick(?x)
 
 A variable means the same type in the whole file; one that is not declared is an `object`. `not p(?x)` asks for an
-absent fact, `?x != ?y` for different objects; a name without `?` is a constant. The grammar:
+absent fact, `?x != ?y` for different objects; a name without `?` is a constant. `on+(?x, ?y)` is a chain of facts (see
+`closures`), `road>(?l, ?next, ?there)` the first step of a path (see `paths`). A line such as
+`on(?x, ?y) after on(?y, ?z)` says which goals wait for which. The grammar:
 
-    file        = { declaration | rule }
+    file        = { declaration | order | rule }
     declaration = "variables" ":" ?name [ "-" type ] { "," ?name [ "-" type ] }
+    order       = atom "after" atom [ "if" atom { "&" atom } ]
     rule        = priority ":" [ condition { "&" condition } ] "->" atom
     condition   = [ "not" | "goal" ] atom | term "!=" term
     atom        = name "(" [ term { "," term } ] ")"
 
-Each declaration and each rule begins on a new line. Apart from that line breaks are white space, so a rule may go on
+Each declaration, order and rule begins on a new line. Apart from that line breaks are white space, so a rule may go on
 over as many lines as it likes. `#` begins a comment.
 """
 
@@ -29,8 +32,9 @@ from itertools import chain, count
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
-from bilevel.rules.closures import predicates_with_closures
-from bilevel.rules.rule import Rule
+from bilevel.rules.closures import derived_predicates
+from bilevel.rules.paths import PATH, static_predicates
+from bilevel.rules.rule import GoalOrder, Rule, orders_of
 from bilevel.symbolic.domain import (
     EQUALITY,
     ROOT_TYPE,
@@ -63,13 +67,15 @@ def format_rules(rules: Sequence[Rule], header_lines: Sequence[str] = ()) -> str
     rules = consistent_names(rules)
     comments = [f"# {line}".rstrip() for text in header_lines for line in text.splitlines() or [""]]
     declarations = _declarations(rules)
-    blocks = [comments + declarations, [str(rule) for rule in rules]]
+    orders = [str(order) for order in orders_of(rules)]
+    blocks = [comments + declarations, orders, [str(rule) for rule in rules]]
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
 
 
 def _declarations(rules: Sequence[Rule]) -> list[str]:
     """Return the `variables:` lines, filled up to the line length."""
-    types = {variable.name: variable.type for rule in rules for variable in rule.variables}
+    named = [*(order.as_rule() for order in orders_of(rules)), *rules]
+    types = {variable.name: variable.type for rule in named for variable in rule.variables}
     lines: list[str] = []
     for entry in (f"{name} - {kind}" for name, kind in types.items() if kind != ROOT_TYPE):
         if lines and len(lines[-1]) + len(entry) + 2 <= _LINE_LENGTH:
@@ -81,9 +87,10 @@ def _declarations(rules: Sequence[Rule]) -> list[str]:
 
 def consistent_names(rules: Sequence[Rule]) -> tuple[Rule, ...]:
     """Return the same rules in normal order, renamed where one variable has different types in different rules."""
+    orders = orders_of(rules)
     names: dict[Parameter, str] = {}
     consistent = []
-    for rule in map(in_normal_order, rules):
+    for rule in map(in_normal_order, [*(order.as_rule() for order in orders), *rules]):
         for variable in rule.variables:
             numbered = (f"{variable.name}{n}" for n in count(2))
             candidates = (name for name in chain([variable.name], numbered) if name not in names.values())
@@ -91,7 +98,8 @@ def consistent_names(rules: Sequence[Rule]) -> tuple[Rule, ...]:
         renaming = {variable.name: names[variable] for variable in rule.variables}
         is_clashing = any(old != new for old, new in renaming.items())
         consistent.append(in_normal_order(rule.renamed(renaming)) if is_clashing else rule)
-    return tuple(consistent)
+    named = tuple(map(GoalOrder.from_rule, consistent[: len(orders)]))
+    return tuple(replace(rule, orders=named) for rule in consistent[len(orders) :])
 
 
 def in_normal_order(rule: Rule) -> Rule:
@@ -119,20 +127,21 @@ def parse_rules(text: str, filename: str = "rules", domain: Domain | None = None
 
     With a domain, names, arities and types must fit it.
     """
-    declarations, written = _Parser(normalised(text), filename).file()
+    declarations, orders, written = _Parser(normalised(text), filename).file()
     types: dict[str, str] = {}
     for variable, kind in declarations:
         if types.setdefault(variable.text, kind.text) != kind.text:
             variable.fail(f"{variable.text} is declared as '{types[variable.text]}' and as '{kind.text}'")
     if domain is not None:
         try:
-            _check(declarations, written, types, domain)
+            _check(declarations, orders, written, types, domain)
         except BadInput as error:
             named = _DOMAIN_LINE.search(text)
             if named is None or named[1] == domain.name:
                 raise
             raise BadInput(f"{error}; these rules are for the domain '{named[1]}', not '{domain.name}'") from None
-    return tuple(_rule(rule, types) for rule in written)
+    found = tuple(GoalOrder.from_rule(_rule(order, types)) for order in orders)
+    return tuple(replace(_rule(rule, types), orders=found) for rule in written)
 
 
 def check_rules(rules: Sequence[Rule], domain: Domain) -> None:
@@ -170,7 +179,11 @@ def _rule(written: WrittenRule, types: Mapping[str, str]) -> Rule:
 
 
 def _check(
-    declarations: Declarations, rules: Sequence[WrittenRule], declared: Mapping[str, str], domain: Domain
+    declarations: Declarations,
+    orders: Sequence[WrittenRule],
+    rules: Sequence[WrittenRule],
+    declared: Mapping[str, str],
+    domain: Domain,
 ) -> None:
     """Raise `BadInput` for the first name, number of arguments or type that does not fit the domain."""
     known_types = {ROOT_TYPE, *domain.types, *domain.types.values()}
@@ -178,17 +191,25 @@ def _check(
         if named.text not in known_types:
             named.fail(f"unknown type '{named.text}'{suggestion(named.text, sorted(known_types))}")
     types = {**domain.constants, **declared}
-    facts = predicates_with_closures(domain)
+    facts = {**derived_predicates(domain), **domain.predicates}
+    unchanging = {name: domain.predicates[name] for name in static_predicates(domain)}
+    for order in orders:
+        _check_fact(order.action, domain.predicates, types, domain)
+        for atom in order.conditions:
+            if atom.kind != "goal" and atom.name.text in domain.predicates and atom.name.text not in unchanging:
+                atom.name.fail(f"an order asks for facts that never change, but actions change {atom.name.text}")
+            _check_fact(atom, domain.predicates, types, domain)
     for rule in rules:
+        paths = [atom for atom in rule.conditions if atom.name.text.endswith(PATH)]
+        for path in [atom for atom in paths if atom.kind] or paths[1:]:
+            path.name.fail(f"a rule may have one path, as a fact that holds, but {path.name.text} is one too many")
         implied: dict[str, set[str]] = {}  # what the facts and goals of the rule say of its terms
         for atom in rule.conditions:
-            _check_constants(atom, domain)
-            if atom.kind != "!=":
-                for term, wanted in _arguments(atom, "predicate", domain.predicates if atom.kind == "goal" else facts):
-                    kind = types.get(term.text, ROOT_TYPE)
-                    # An `item` may turn out to be the `block` that the predicate asks for, but a `place` never will.
-                    if not domain.is_subtype(kind, wanted) and not domain.is_subtype(wanted, kind):
-                        term.fail(f"{term.text} is of type '{kind}', but {atom.name.text} is about a '{wanted}'")
+            if atom.kind == "!=":
+                _check_constants(atom, domain)
+            else:
+                known = domain.predicates if atom.kind == "goal" else facts
+                for term, wanted in _check_fact(atom, known, types, domain):
                     if atom.kind != "not":
                         implied.setdefault(term.text, set()).add(wanted)
         _check_constants(rule.action, domain)
@@ -196,6 +217,20 @@ def _check(
             kind = types.get(term.text, ROOT_TYPE)
             if not any(domain.is_subtype(known, wanted) for known in {kind, *implied.get(term.text, ())}):
                 term.fail(f"{term.text} is of type '{kind}', but {rule.action.name.text} needs a '{wanted}'")
+
+
+def _check_fact(
+    atom: WrittenAtom, known: Mapping[str, Predicate], types: Mapping[str, str], domain: Domain
+) -> list[tuple[Token, str]]:
+    """Return the terms of a fact or goal with the types that its predicate declares, which must fit theirs."""
+    _check_constants(atom, domain)
+    terms = _arguments(atom, "predicate", known)
+    for term, wanted in terms:
+        kind = types.get(term.text, ROOT_TYPE)
+        # An `item` may turn out to be the `block` that the predicate asks for, but a `place` never will.
+        if not domain.is_subtype(kind, wanted) and not domain.is_subtype(wanted, kind):
+            term.fail(f"{term.text} is of type '{kind}', but {atom.name.text} is about a '{wanted}'")
+    return terms
 
 
 def _arguments(
@@ -221,7 +256,7 @@ def _check_constants(atom: WrittenAtom, domain: Domain) -> None:
 
 # Syntax: every name with its place, for messages that point at it
 
-_NAME = r"[\w@$%*/+~^.](?:[\w@#$%*/+~^.']|-(?!>))*"  # every name of PDDL, and ?x'
+_NAME = r"[\w@$%*/+~^.](?:[\w@#$%*/+~^.']|-(?!>))*>?"  # every name of PDDL, and ?x'
 _VARIABLE, _TERM = rf"\?{_NAME}", rf"\??{_NAME}"
 _PRIORITY = "(?=.*[1-9])[0-9]{1,9}"
 _TOKEN = re.compile(rf"(?P<space>\s+|#[^\n]*)|(?P<symbol>->|!=|[&(),:-])|(?P<name>{_TERM})|(?P<other>.)", re.DOTALL)
@@ -254,7 +289,7 @@ class WrittenAtom(NamedTuple):
 
 
 class WrittenRule(NamedTuple):
-    """A rule as it stands in a file, with the place of each part."""
+    """A rule as it stands in a file, with the place of each part; or an order, as a rule for its later goal."""
 
     priority: Token
     conditions: list[WrittenAtom]
@@ -304,17 +339,19 @@ class _Parser:
         self.position += 1
         return token
 
-    def file(self) -> tuple[Declarations, list[WrittenRule]]:
+    def file(self) -> tuple[Declarations, list[WrittenRule], list[WrittenRule]]:
         declarations: Declarations = []
-        rules = []
+        orders, rules = [], []
         while self.next.text:
             if self.position and self.tokens[self.position - 1].line == self.next.line:
                 self.next.fail(f"unexpected {self.next.shown}; what comes next begins on a new line")
             if self.accept("variables"):
                 declarations.extend(self.declaration())
+            elif self.tokens[self.position + 1].text == "(":
+                orders.append(self.order())
             else:
                 rules.append(self.rule())
-        return declarations, rules
+        return declarations, orders, rules
 
     def declaration(self) -> Iterator[tuple[Token, Token]]:
         self.expect(":", "':' after 'variables'")
@@ -324,6 +361,17 @@ class _Parser:
             yield variable, self.expect(_NAME, f"the type of {variable.text}") if self.accept("-") else untyped
             if not self.accept(","):
                 return
+
+    def order(self) -> WrittenRule:
+        start, later = self.next, self.atom("", "a goal")
+        if not self.accept("after"):
+            start.fail(f"expected a priority (a whole number from 1, then ':') or an order, found {start.shown}")
+        conditions = [self.atom("goal", "a goal after 'after'")]
+        if self.accept("if"):
+            conditions.append(self.atom("", "a fact that never changes"))
+            while self.accept("&"):
+                conditions.append(self.atom("", "a fact that never changes"))
+        return WrittenRule(start._replace(text="0"), conditions, later)
 
     def rule(self) -> WrittenRule:
         priority = self.expect(_PRIORITY, "a priority (a whole number from 1, then ':')")

@@ -198,7 +198,7 @@ def _follow(small: SmallGraph, goal: Facts, starts: Iterable[int]) -> PolicyRuns
     return graph.follow(goal, starts, representative=representative)
 
 
-def _refuted(small: SmallGraph, problem: Problem, goal: Facts, failure: FailingRun) -> Counterexample:
+def _refuted(small: SmallGraph, problem: Problem, goal: Facts, failure: Failure) -> Counterexample:
     """Return the failure in a problem that is the same up to names and in which the policy, deciding by name, fails.
 
     Where no such naming is among the first tried, the run shown decides some tie otherwise.
@@ -218,7 +218,7 @@ def _refuted(small: SmallGraph, problem: Problem, goal: Facts, failure: FailingR
 # The shortest way to fail
 
 
-class FailingRun(NamedTuple):
+class Failure(NamedTuple):
     """A way from a start to a stop, or to the first node of a loop; `loop` then leads back to it."""
 
     path: Sequence[Node]
@@ -230,14 +230,14 @@ class FailingRun(NamedTuple):
         return len(self.path) + len(self.loop)
 
 
-def shortest_failure(runs: PolicyRuns) -> FailingRun | None:
+def shortest_failure(runs: PolicyRuns) -> Failure | None:
     """Return a shortest run that stops short of the goal; where there is none, one into a loop without a way out.
 
     Loops are not looked for where the bound was hit.
     """
     stop = next(filter(runs.stops, runs.choices), None)
     if stop is not None:
-        return FailingRun(runs.path(stop))
+        return Failure(runs.path(stop))
     trapped: Collection[Node] = traps(runs, runs.goals) if runs.complete else ()
 
     def staying(node: Node) -> list[Choice[Node, Instance]]:
@@ -248,11 +248,11 @@ def shortest_failure(runs: PolicyRuns) -> FailingRun | None:
             after = (first for choice in staying(node) for first in choice.outcomes)
             loop = explore_policy(after, staying, sys.maxsize)
             if node in loop.parents:
-                return FailingRun(runs.path(node), loop.path(node))
+                return Failure(runs.path(node), loop.path(node))
     return None
 
 
-def _counterexample(graph: StateGraph, runs: PolicyRuns, problem: Problem, failure: FailingRun) -> Counterexample:
+def _counterexample(graph: StateGraph, runs: PolicyRuns, problem: Problem, failure: Failure) -> Counterexample:
     """Return the failure with its actions, outcomes and states spelt out."""
 
     def steps(path: Sequence[Node]) -> Iterator[Step]:

@@ -27,7 +27,7 @@ Predicate = tuple[int, int]  # the relations of a predicate's facts and goals, -
 Effect = tuple[int, int, Sequence[int | str]]
 
 
-class ExecutorStatus:
+class Status:
     """What an executor says: done, or why it stopped. To go on, it may need the plan of the rule it has `chosen`."""
 
     DONE, NO_RULE, FOUND, SOLVED, PLAN = range(5)
@@ -68,13 +68,14 @@ def _checked(test: Test, then: Callable[[Values], Any]) -> Callable[[Values], An
     return lambda values: then(values) if test(values) else None
 
 
-class IndexedRows:
+class Relation:
     """Rows, indexes of them, and what is to be done before and after one comes or goes."""
 
     def __init__(self) -> None:
         self.rows: Any = set[Row]()
-        self.wanted: set[Row] = set()  # of goals: all, of which `rows` are the open ones
-        self.closure: IndexedRows | None = None
+        self.wanted: set[Row] = set()  # of goals: all, of which `rows` are the open ones that wait for no other
+        self.ordered: dict[Row, OrderedGoal] = {}
+        self.closure: Relation | None = None
         self.is_stale = False  # of a relation with a closure: this is not what it follows from
         self.before_coming: list[Callable[[Row], None]] = []
         self.after_coming: list[Callable[[Row], None]] = []
@@ -124,7 +125,18 @@ class IndexedRows:
         self.is_stale = True
 
 
-class IndexedView(IndexedRows):
+@dataclass(eq=False)
+class OrderedGoal:
+    """A goal that waits for others or others for it; it is settled when it is achieved and all it waits for is."""
+
+    relation: Relation
+    row: Row
+    is_achieved: bool
+    waits_for: int = 0  # goals that are not settled
+    followers: list[OrderedGoal] = field(default_factory=list)
+
+
+class View(Relation):
     """For each key, which is a row, the values that satisfy the view's literals."""
 
     def __init__(self, key_slots: Sequence[int], value_slot: int) -> None:
@@ -164,12 +176,12 @@ class IndexedView(IndexedRows):
 
 
 @dataclass
-class LoweredRule:
+class Rule:
     """How to find a rule's instances, and what its action does."""
 
-    needs: list[IndexedRows]  # if one of them is empty the rule does not apply
+    needs: list[Relation]  # if one of them is empty the rule does not apply
     ground: Test  # the conditions without variables
-    served: list[IndexedRows]  # the relation of each goal condition
+    served: list[Relation]  # the relation of each goal condition
     goal: Callable[[Row], Row]  # from an instance to the goal fact it serves
     arguments: Callable[[Row], Row]
     operation: int  # what the action does, if that is certain
@@ -184,18 +196,19 @@ class Executor:
 
     def __init__(self, commits: bool) -> None:
         self.commits = commits
-        self.relations: list[IndexedRows] = []
-        self.rules: list[LoweredRule] = []
+        self.relations: list[Relation] = []
+        self.rules: list[Rule] = []
         self.chosen = -1  # the rule found last, or to blame for too much work
         self.found: Row = ()
         self.arguments: Row = ()
         self.instances: list[Row] = []
         self.done: list[tuple[int, Row]] = []
         self.is_watching, self.fingerprint = False, 0  # of what has changed since it is watched
-        self.committed: tuple[IndexedRows, Row] | None = None
-        self._goals: list[IndexedRows] = []
+        self.committed: tuple[Relation, Row] | None = None
+        self._goals: list[Relation] = []
+        self._waiting = 0  # open goals that wait for others
         self._operations: list[tuple[list[tuple[Predicate, Any]], list[tuple[Predicate, Any]]]] = []
-        self._closed: list[IndexedRows] = []
+        self._closed: list[Relation] = []
         self._goals_end_it = True  # all rules have a goal condition
         self._work = 0
 
@@ -203,7 +216,7 @@ class Executor:
 
     def add_relation(self, arity: int, *, is_goal: bool = False) -> int:
         """Add a relation, of facts or of goals, and return its number."""
-        self.relations.append(IndexedRows())
+        self.relations.append(Relation())
         if is_goal:
             self._goals.append(self.relations[-1])
         return len(self.relations) - 1
@@ -232,7 +245,7 @@ class Executor:
         changes: Iterable[tuple[int, bool, Sequence[Step], Places, Places]],
     ) -> int:
         """Build a view, and keep it up to date with the relations it is made of; return the number of its keys."""
-        view = IndexedView(key_slots, value_slot)
+        view = View(key_slots, value_slot)
         self._work = 0
         self._join(steps, view.put)(list(values))
         for number, positive, others, binds, same in changes:
@@ -326,7 +339,7 @@ class Executor:
         """Add what can be said of a rule before its joins are planned."""
         tests, values = self._tests(ground_steps), list(ground_values)
         self.rules.append(
-            LoweredRule(
+            Rule(
                 [self.relations[number] for number in needs],
                 lambda _: all(test(values) for test in tests),
                 [self.relations[number] for number in served],
@@ -430,7 +443,7 @@ class Executor:
 
     # Asking
 
-    def _can_apply(self, rule: LoweredRule) -> bool:
+    def _can_apply(self, rule: Rule) -> bool:
         for relation in rule.needs:
             if not relation.rows:
                 return False
@@ -444,12 +457,12 @@ class Executor:
             if self._can_apply(rule):
                 if not rule.is_planned:
                     self.chosen = number
-                    return ExecutorStatus.PLAN
+                    return Status.PLAN
                 found = rule.first()
                 if found is not None:
                     self.chosen, self.found = number, found
-                    return self._stay() if self.commits else ExecutorStatus.FOUND
-        return ExecutorStatus.NO_RULE
+                    return self._stay() if self.commits else Status.FOUND
+        return Status.NO_RULE
 
     def _stay(self) -> int:
         """Replace what was chosen by what serves the goal that the last choice served, if it serves another one."""
@@ -457,10 +470,10 @@ class Executor:
         goal = (rule.served[0], rule.goal(found)) if rule.served else None
         if self.committed is not None and goal != self.committed:
             status = self._serve(*self.committed, self.rules)
-            if status != ExecutorStatus.NO_RULE:
+            if status != Status.NO_RULE:
                 return status
         self.chosen, self.found, self.committed = chosen, found, goal
-        return ExecutorStatus.FOUND
+        return Status.FOUND
 
     def serve(self, goal: int, terms: Row, rule: int = -1) -> int:
         """Find the first instance, of the first rule that has one or of one rule, that serves a goal fact."""
@@ -468,20 +481,20 @@ class Executor:
         self._work = 0
         return self._serve(self.relations[goal], terms, self.rules if rule < 0 else self.rules[rule : rule + 1], rule)
 
-    def _serve(self, goal: IndexedRows, terms: Row, rules: Sequence[LoweredRule], start: int = 0) -> int:
+    def _serve(self, goal: Relation, terms: Row, rules: Sequence[Rule], start: int = 0) -> int:
         for number, rule in enumerate(rules, max(start, 0)):
             if goal in rule.served and self._can_apply(rule):
                 self.chosen = number
                 if not rule.is_planned or not rule.servings:
-                    return ExecutorStatus.PLAN
+                    return Status.PLAN
                 serving = (
                     serve(terms) for served, serve in zip(rule.served, rule.servings, strict=True) if served is goal
                 )
                 found = [instance for instance in serving if instance is not None]
                 if found:
                     self.found = min(found)
-                    return ExecutorStatus.FOUND
-        return ExecutorStatus.NO_RULE
+                    return Status.FOUND
+        return Status.NO_RULE
 
     def every(self, number: int) -> int:
         """Find all instances of a rule, in order: they are the `instances`."""
@@ -490,15 +503,15 @@ class Executor:
         self.chosen, rule = number, self.rules[number]
         if not self._can_apply(rule):
             self.instances = []
-            return ExecutorStatus.NO_RULE
+            return Status.NO_RULE
         if not rule.is_planned:
-            return ExecutorStatus.PLAN
+            return Status.PLAN
         self.instances = rule.every()
-        return ExecutorStatus.FOUND
+        return Status.FOUND
 
     def open_goals(self) -> int:
         """Return how many goals do not hold."""
-        return sum(len(goal.rows) for goal in self._goals)
+        return self._waiting + sum(len(goal.rows) for goal in self._goals)
 
     def has(self, relation: int, row: Row) -> bool:
         """Return whether a row is there."""
@@ -517,10 +530,50 @@ class Executor:
             (relation.add if present else relation.remove)(row)
         if goal >= 0:
             relation = self.relations[goal]
-            if row in relation.wanted and (row in relation.rows) == present:
+            if row in relation.ordered:
+                self._achieve(relation.ordered[row], present, state < 0)
+            elif row in relation.wanted and (row in relation.rows) == present:
                 if self.is_watching and state < 0:
                     self.fingerprint ^= hash((goal, row))
                 (relation.remove if present else relation.add)(row)
+
+    def add_order(self, later: int, later_row: Row, earlier: int, earlier_row: Row) -> None:
+        """Let one goal wait for another."""
+        waiting, awaited = self._ordered(later, later_row), self._ordered(earlier, earlier_row)
+        awaited.followers.append(waiting)
+        if awaited.waits_for or not awaited.is_achieved:
+            self._settle([waiting], False)
+
+    def _ordered(self, goal: int, row: Row) -> OrderedGoal:
+        relation = self.relations[goal]
+        if row not in relation.ordered:
+            relation.ordered[row] = OrderedGoal(relation, row, row not in relation.rows)
+        return relation.ordered[row]
+
+    def _achieve(self, goal: OrderedGoal, achieved: bool, is_noted: bool) -> None:
+        if goal.is_achieved == achieved:
+            return
+        goal.is_achieved = achieved
+        if self.is_watching and is_noted:
+            self.fingerprint ^= hash((id(goal.relation), goal.row))
+        if goal.waits_for:
+            self._waiting += -1 if achieved else 1
+        else:
+            (goal.relation.remove if achieved else goal.relation.add)(goal.row)
+            self._settle([*goal.followers], achieved)
+
+    def _settle(self, goals: list[OrderedGoal], settled: bool) -> None:
+        """Let something that each of the goals waits for be settled, or no longer."""
+        for goal in goals:  # grows while it is read
+            was_waiting = goal.waits_for > 0
+            goal.waits_for += -1 if settled else 1
+            if was_waiting == (goal.waits_for > 0):
+                continue
+            if goal.is_achieved:
+                goals += goal.followers
+            else:
+                (goal.relation.add if settled else goal.relation.remove)(goal.row)
+                self._waiting += -1 if settled else 1
 
     def want(self, goal: int, row: Row, wanted: bool, holds: bool) -> None:
         """Make a fact a goal, which may hold already, or no goal any more."""
@@ -544,19 +597,19 @@ class Executor:
         """Choose and act until there are `bound` actions, or something is to be done or decided elsewhere."""
         while len(self.done) < bound:
             if not self._goals_end_it and not self.open_goals():
-                return ExecutorStatus.SOLVED
+                return Status.SOLVED
             status = self.choose()
-            if status == ExecutorStatus.NO_RULE:
-                return ExecutorStatus.NO_RULE if self.open_goals() else ExecutorStatus.SOLVED
-            if status != ExecutorStatus.FOUND:
+            if status == Status.NO_RULE:
+                return Status.NO_RULE if self.open_goals() else Status.SOLVED
+            if status != Status.FOUND:
                 return status
             rule = self.rules[self.chosen]
             self.arguments = rule.arguments(self.found)
             if rule.operation < 0:
-                return ExecutorStatus.FOUND
+                return Status.FOUND
             self.apply(rule.operation, self.arguments)
             self.note_done()
-        return ExecutorStatus.DONE
+        return Status.DONE
 
     def watch(self) -> None:
         """From now on, note in `fingerprint` what changes."""

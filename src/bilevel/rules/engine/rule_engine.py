@@ -13,12 +13,12 @@ from typing import Any
 
 from bilevel.compiled import find
 from bilevel.rules.closures import MARK, chains, closures_in
-from bilevel.rules.engine.asked import Instance, in_order, is_safe, relations_asked
-from bilevel.rules.engine.executor import MOST_WORK, ExecutorStatus, filled
+from bilevel.rules.engine.asked import Instance, is_safe, relations_asked
+from bilevel.rules.engine.executor import MOST_WORK, Status, filled
 from bilevel.rules.engine.lowering import Lowering
 from bilevel.rules.engine.objects import (
     COMPILED,
-    EngineInput,
+    Contents,
     NumberedObjects,
     Table,
     contents_of_facts,
@@ -26,8 +26,9 @@ from bilevel.rules.engine.objects import (
 )
 from bilevel.rules.engine.plans import plans_for
 from bilevel.rules.engine.views import Relation, Statistics
-from bilevel.rules.matching import Match, output_variables
-from bilevel.rules.rule import Rule
+from bilevel.rules.matching import Match, direct_waits, output_variables
+from bilevel.rules.paths import path_of, without_paths
+from bilevel.rules.rule import Rule, orders_of
 from bilevel.symbolic.domain import NO_FACTS, Action, Atom, BadInput, Domain, Facts, Schema
 from bilevel.symbolic.packed import NUMBER, PackedActions, PackedProblem, Rows
 
@@ -65,20 +66,30 @@ class RuleEngine:
         commit: bool = False,
         is_compiled: bool | None = None,
     ) -> None:
-        self._state, self._goal, self._kinds = state, goal, dict(objects)
+        self._state, self._goal, self._kinds, self._commit = state, goal, dict(objects), commit
+        self._waits = direct_waits(orders_of(rules), domain, goal, frozenset(state), objects)
+        found, domain, paths = without_paths(rules, domain, state)
         is_compiled = (len(objects) > FEW_OBJECTS if is_compiled is None else is_compiled) and bool(find(COMPILED))
-        self._begin(rules, domain, contents_of_facts(domain, state, goal, objects, is_compiled), commit)
+        facts = state if not paths else paths.union(state)
+        self._begin(found, domain, contents_of_facts(domain, facts, goal, objects, is_compiled), commit)
 
     @classmethod
     def of_problem(cls, rules: Sequence[Rule], domain: Domain, problem: PackedProblem, commit: bool) -> RuleEngine:
         """Return a compiled engine for a problem that is numbers already; it follows its own actions alone."""
+        if orders_of(rules) or any(map(path_of, rules)):
+            whole = problem.unpacked
+            kinds = whole.all_objects(domain)
+            return cls(rules, domain, whole.state, whole.goal, kinds, commit=commit, is_compiled=True)
         engine = cls.__new__(cls)
-        engine._state, engine._goal, engine._kinds = NO_FACTS, NO_FACTS, {}
-        engine._begin(rules, domain, contents_of_problem(domain, problem), commit)
+        engine._state, engine._goal, engine._kinds, engine._waits = NO_FACTS, NO_FACTS, {}, {}
+        engine._begin([(rule, rule) for rule in rules], domain, contents_of_problem(domain, problem), commit)
         return engine
 
-    def _begin(self, rules: Sequence[Rule], domain: Domain, contents: EngineInput, commit: bool) -> None:
-        self.rules, self.domain = in_order(rules), domain
+    def _begin(self, rules: Sequence[tuple[Rule, Rule]], domain: Domain, contents: Contents, commit: bool) -> None:
+        """Begin with rules as they are followed, each with the one that was written."""
+        ordered = sorted(rules, key=lambda rule: rule[0].priority)  # stable: ties keep the given order
+        self.rules, self.written = tuple(rule for rule, _ in ordered), tuple(rule for _, rule in ordered)
+        self.domain = domain
         self._outputs = [output_variables(rule) for rule in self.rules]
         places = [{variable: place for place, variable in enumerate(outputs)} for outputs in self._outputs]
         self._heads = [
@@ -96,6 +107,9 @@ class RuleEngine:
             for name in {relation.name for relation in arities if relation.kind != "type"}
         }
         tables = {relation: self._load(relation, arity, contents) for relation, arity in arities.items()}
+        for later, awaited in self._waits.items():
+            for earlier in awaited:
+                self.executor.add_order(*self._goal_row(later), *self._goal_row(earlier))
         for name in sorted(closures_in(self.rules, domain)):
             closure, terms = Relation("state", name + MARK), contents.state.get(name, NO_ROWS).terms
             pairs = chains(zip(terms[::2], terms[1::2], strict=True))
@@ -113,7 +127,7 @@ class RuleEngine:
 
     # Building
 
-    def _load(self, relation: Relation, arity: int, contents: EngineInput) -> Table:
+    def _load(self, relation: Relation, arity: int, contents: Contents) -> Table:
         """Hand over the rows of a relation; return a table of what it will come to look like: goals are among facts."""
         number = self._relations[relation]
         holding, wanted = contents.state.get(relation.name, NO_ROWS), contents.goal.get(relation.name, NO_ROWS)
@@ -125,6 +139,9 @@ class RuleEngine:
             return Table(arity, wanted)
         self.executor.load(number, holding.terms, holding.size)
         return Table(arity, holding, wanted)
+
+    def _goal_row(self, goal: Atom) -> tuple[int, Any]:
+        return self._predicates[goal.predicate][1], self._objects.values(goal.terms)
 
     def _add_rule(self, place: int, rule: Rule) -> None:
         """Hand over what can be said of a rule before its joins are planned."""
@@ -168,10 +185,10 @@ class RuleEngine:
     def _ask(self, question: Callable[[], int]) -> int:
         """Ask the executor, and plan the rules that must be planned for the answer."""
         try:
-            while (status := question()) == ExecutorStatus.PLAN:
+            while (status := question()) == Status.PLAN:
                 self._plan(self.executor.chosen)
         except OverflowError:
-            raise RuleTooCostly(self.rules[self.executor.chosen]) from None
+            raise RuleTooCostly(self.written[self.executor.chosen]) from None
         return status
 
     def _plan(self, rule: int) -> None:
@@ -195,9 +212,7 @@ class RuleEngine:
         return self._found(self._ask(lambda: self.executor.serve(number, terms, rule)))
 
     def _found(self, status: int) -> Instance | None:
-        return (
-            (self.executor.chosen, self._objects.names(self.executor.found)) if status == ExecutorStatus.FOUND else None
-        )
+        return (self.executor.chosen, self._objects.names(self.executor.found)) if status == Status.FOUND else None
 
     def instances(self, rule: int) -> list[tuple[str, ...]]:
         """Return the values of the outputs of all instances of a rule, in the order in which ties are decided."""
@@ -206,14 +221,14 @@ class RuleEngine:
 
     def matches(self) -> Iterator[Match]:
         """Yield all instances, with their outputs alone, in the order in which they fire."""
-        for place, rule in enumerate(self.rules):
+        for place, rule in enumerate(self.written):
             for values in self.instances(place):
                 yield Match(rule, dict(zip(self._outputs[place], values, strict=True)))
 
     def match(self, instance: Instance) -> Match:
         """Return the rule and the values of the outputs of an instance."""
         place, values = instance
-        return Match(self.rules[place], dict(zip(self._outputs[place], values, strict=True)))
+        return Match(self.written[place], dict(zip(self._outputs[place], values, strict=True)))
 
     def action(self, instance: Instance) -> Action:
         """Return the action of an instance."""
@@ -240,12 +255,17 @@ class RuleEngine:
                 self._set(state.difference(self._state), True)
                 self._set(frozenset(self._state).difference(state), False)
                 self._state = state
-            if goal is not None and goal != self._goal:
+            is_new_goal, is_new_object = goal not in (None, self._goal), objects not in (None, self._kinds)
+            if (is_new_goal or is_new_object) and orders_of(self.rules):
+                goal, objects = self._goal if goal is None else goal, self._kinds if objects is None else objects
+                self.__init__(self.rules, self.domain, state, goal, objects, commit=self._commit)  # type: ignore[misc]
+                return
+            if goal is not None and is_new_goal:
                 self._aim(goal)
-            if objects is not None and objects != self._kinds:
+            if objects is not None and is_new_object:
                 self._know(objects)
         except OverflowError:
-            raise RuleTooCostly(self.rules[self.executor.chosen]) from None
+            raise RuleTooCostly(self.written[self.executor.chosen]) from None
 
     def _set(self, facts: Iterable[Atom], present: bool) -> None:
         predicates, values, change = self._predicates, self._objects.values, self.executor.set
@@ -289,7 +309,7 @@ class RuleEngine:
         try:
             self.executor.apply(operation, self._objects.values(values))
         except OverflowError:
-            raise RuleTooCostly(self.rules[self.executor.chosen]) from None
+            raise RuleTooCostly(self.written[self.executor.chosen]) from None
 
     def run(self, bound: int) -> int:
         """Choose and act until so many actions are done, or the executor cannot go on by itself; return its status."""

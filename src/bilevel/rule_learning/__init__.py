@@ -1,0 +1,1 @@
+"""Rules learned from problems: from all states of small ones."""

@@ -1,0 +1,502 @@
+"""Rules from small problems whose states are all known: an order of goals, then one rule after the other.
+
+1. A goal waits for another where every way to that one destroys it, in every problem; this is its order, lifted.
+2. A lesson is a goal of a problem in the states in which it waits for nothing. There an action is right if it leads
+   nearer to the goal, or to states from which the rules so far reach it, or if it cannot be undone, provided that all
+   goals can still be achieved after it.
+3. A rule is the regression of the goal over a way to it, from the nearest state that no rule covers; then it says less
+   and less, as long as it is right wherever it fires. Chains of facts become closures, chains of moves become paths.
+4. Rules are tried in the order in which they were learned. In the end those go that others can do without.
+5. Where no right rule is found because it would spoil another goal, the goals are told apart by static facts, the one
+   waits for the other from now on, and all begins again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import permutations
+from typing import NamedTuple
+
+import numpy as np
+
+from bilevel.planning.planner import Deadline
+from bilevel.rule_learning.spaces import FAR, Numbers, Space, States
+from bilevel.rules.closures import MARK, can_be_chained
+from bilevel.rules.learning import rules_of_segment
+from bilevel.rules.lifting import order_of
+from bilevel.rules.matching import Binding, bind_action, direct_waits, free_variables, predecessors, unify
+from bilevel.rules.paths import PATH, path_of, path_predicates
+from bilevel.rules.rule import GoalOrder, Rule, canonical
+from bilevel.rules.traces import TraceStep
+from bilevel.symbolic.domain import NO_FACTS, Action, Atom, Domain, Facts, Parameter, is_variable
+from bilevel.symbolic.semantics import substitute, substitute_all
+
+MOST_BASES = 10  # rules at the same distance from their goals, of which the shortest is taken
+MOST_STEPS = 500  # on a way to a goal
+
+Log = Callable[[str], None]
+
+
+def find_orders(spaces: Sequence[Space], domain: Domain) -> list[GoalOrder]:
+    """Return the lifted orders that some pair of goals shows and none contradicts.
+
+    One goal comes after another where every way to that one destroys it.
+    """
+    shown: dict[GoalOrder, bool] = {}
+    for space in spaces:
+        for later, earlier in permutations(sorted(space.problem.goal), 2):
+            begun = space.solvable & space.holds(later) & ~space.holds(earlier)
+            if begun.any():
+                kept = space.distances(space.solvable & space.holds(later) & space.holds(earlier), begun)
+                order = lifted_pair(space, later, earlier)
+                shown[order] = shown.get(order, True) and not (kept[begun] < FAR).any()
+    orders = {order for order, is_shown in shown.items() if is_shown}
+    return sorted((order for order in orders if _swapped(order, domain) not in orders), key=str)
+
+
+def lifted_pair(space: Space, later: Atom, earlier: Atom, condition: Facts = NO_FACTS) -> GoalOrder:
+    """Return the order of two goals with variables of the types that their predicates ask for."""
+    types = dict(space.objects)
+    for goal in (later, earlier):
+        for name, parameter in zip(goal.terms, space.domain.predicates[goal.predicate].parameters, strict=True):
+            types[name] = parameter.type
+    return order_of(later, earlier, condition, types, space.domain)
+
+
+def _swapped(order: GoalOrder, domain: Domain) -> GoalOrder:
+    types = {variable.name: variable.type for variable in order.variables}
+    return order_of(order.earlier, order.later, order.condition, types, domain)
+
+
+class Hit(NamedTuple):
+    """Where a rule fires with an action, and how far the destination of its path is."""
+
+    states: States
+    action: int
+    length: int
+
+
+class Lesson:
+    """A goal in the states in which it waits for nothing, and what the rules do in these."""
+
+    def __init__(self, space: Space, goal: Atom, others: Facts, before: Iterable[Atom]) -> None:
+        self.space, self.goal, self.others = space, goal, others
+        wanted = others | {goal}
+        self.solvable = space.solvable if wanted == space.problem.goal else space.surely(wanted)
+        self.done = space.holds(goal) & self.solvable
+        self.turn = self.solvable & ~space.holds(goal) & space.all_hold(before)
+        self.shortest = space.distances(self.done, self.turn)
+        self.learnable = self.turn & (self.shortest < FAR)
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all rules."""
+        self.open, self.hits = self.learnable.copy(), list[Hit]()
+        self.update()
+
+    def add(self, hits: Iterable[Hit]) -> bool:
+        """Let a rule fire where none did before; return whether it does."""
+        new = [hit._replace(states=hit.states & self.open) for hit in hits]
+        new = [hit for hit in new if hit.states.any()]
+        for hit in new:
+            self.open = self.open & ~hit.states
+        self.hits += new
+        return bool(new)
+
+    def update(self) -> None:
+        """Find out from which states the rules reach the goal, in how many rounds, and how far others are from it."""
+        space, covered = self.space, self.learnable & ~self.open
+        self.stage = np.where(self.done | (self.solvable & ~self.turn), 0, FAR).astype(np.int32)
+        rows = [np.nonzero(hit.states)[0] for hit in self.hits]
+        before = np.concatenate([*rows, np.zeros(0, dtype=np.int64)])
+        ends = [space.then(states, hit.action) for states, hit in zip(rows, self.hits, strict=True)]
+        then = np.concatenate([*ends, np.zeros(0, dtype=np.int64)])
+        number, wait = 0, covered
+        while wait.any():
+            number += 1
+            held = np.zeros(space.size, dtype=bool)
+            held[before[(then < 0) | (self.stage[then] == FAR)]] = True
+            new = wait & ~held
+            if not new.any():
+                break
+            self.stage[new] = number
+            wait = wait & ~new
+        self.distance = space.distances(self.done | (covered & (self.stage < FAR)), self.turn)
+
+    @property
+    def unsolved(self) -> States:
+        """The states from which the rules, as far as they go, do not reach the goal."""
+        unsolved: States = self.learnable & (self.stage == FAR)
+        return unsolved
+
+    def right(self, states: Numbers, action: int) -> States:
+        """Return in which of these states the action makes progress."""
+        then = self.space.then(states, action)
+        nearer = (self.distance[then] < self.distance[states]) | (self.shortest[then] < self.shortest[states])
+        leaves = self.space.component[then] != self.space.component[states]
+        right: States = (then >= 0) & self.solvable[then] & (nearer | leaves)
+        return right
+
+    def way(self, state: int) -> list[TraceStep]:
+        """Return a way to the goal: to the nearest state from which the rules reach it, then as they go."""
+        found: list[TraceStep] = []
+        while not self.done[state] and len(found) < MOST_STEPS:
+            after = self.space.after[state].tolist()
+            if self.distance[state]:
+                can_be_done = (action for action, then in enumerate(after) if then >= 0)
+                action = min(can_be_done, key=lambda action: int(self.distance[after[action]]))
+            else:
+                as_ruled = (hit.action for hit in self.hits if hit.states[state])
+                action = min(as_ruled, key=lambda action: int(self.stage[after[action]]))
+            ground = self.space.actions[action]
+            found.append(TraceStep(self.space.facts(state), ground, ground.outcomes[0], frozenset({self.goal})))
+            state = after[action]
+        return found
+
+
+class SpaceLearner:
+    """Learns from spaces, with the orders that these show and further ones."""
+
+    def __init__(
+        self,
+        domain: Domain,
+        spaces: Sequence[Space],
+        deadline: Deadline,
+        orders: Sequence[GoalOrder] = (),
+        log: Log = lambda _: None,
+    ) -> None:
+        self.domain, self.spaces, self.deadline, self.log = domain, spaces, deadline, log
+        self.orders = (*find_orders(spaces, domain), *orders)
+        self.rules: list[Rule] = []
+        self.lessons: list[Lesson] = []
+        self._paths = path_predicates(domain)
+        for space in spaces:
+            goals = sorted(space.problem.goal)
+            waits = direct_waits(self.orders, domain, space.problem.goal, space.facts(0), space.objects)
+            lessons = [Lesson(space, goal, space.problem.goal - {goal}, predecessors(waits, goal)) for goal in goals]
+            if len(goals) > 1:
+                lessons += [Lesson(space, goal, frozenset(), ()) for goal in goals]
+            self.lessons += [lesson for lesson in lessons if lesson.learnable.any()]
+        self._often_wrong: list[Lesson] = []
+
+    def learn(self) -> None:
+        """Learn rules until every state of every lesson has one, or no right rule is found for any that is left."""
+        given_up: set[tuple[int, int]] = set()
+        while any(lesson.open.any() for lesson in self.lessons):
+            found: list[Rule] = []
+            bases: set[Rule] = set()
+            farthest = FAR
+            for distance, number, state in self._uncovered(given_up):
+                if distance > farthest or (len(bases) >= MOST_BASES and found):
+                    break
+                self.deadline.check()
+                base = self.base(self.lessons[number], state)
+                if base in bases:
+                    continue
+                rule = None
+                if base is not None:
+                    bases.add(base)
+                    rule = self.generalised(base, self.lessons[number], state)
+                if rule is None:
+                    given_up.add((number, state))
+                else:
+                    found.append(rule)
+                    farthest = distance
+            if not found:
+                return
+            self.append(min(found, key=lambda rule: (-self.coverage(rule), len([*rule.literals()]), str(rule))))
+
+    def numbered_rules(self) -> tuple[Rule, ...]:
+        """Return the rules with their priorities, and the orders of goals in each."""
+        found = enumerate(self.rules, 1)
+        return tuple(replace(rule, priority=number, orders=tuple(self.orders)) for number, rule in found)
+
+    def _uncovered(self, given_up: set[tuple[int, int]]) -> list[tuple[int, int, int]]:
+        """Return the distance, the lesson and the state of each uncovered state, the nearest first."""
+        found = [
+            (int(lesson.distance[state]), number, int(state))
+            for number, lesson in enumerate(self.lessons)
+            for state in np.nonzero(lesson.open)[0]
+            if (number, int(state)) not in given_up
+        ]
+        return sorted(found, key=lambda each: (each[0], -len(self.lessons[each[1]].space.objects), *each[1:]))
+
+    def base(self, lesson: Lesson, state: int) -> Rule | None:
+        """Return the rule for the first step of a way from the state to the goal: all that this way needs."""
+        steps = lesson.way(state)
+        learned = rules_of_segment(lesson.goal, steps, lesson.space.objects, self.domain)
+        return next((replace(rule, priority=1) for rule, _ in learned if rule.priority == len(steps)), None)
+
+    def coverage(self, rule: Rule) -> int:
+        """Return in how many states of lessons the rule would be the first to fire."""
+        hits = (hit for lesson in self.lessons for hit in self.hits(rule, lesson, lesson.open))
+        return sum(int(hit.states.sum()) for hit in hits)
+
+    def append(self, rule: Rule) -> None:
+        """Add a rule behind the others."""
+        self.rules.append(rule)
+        for lesson in self.lessons:
+            if lesson.open.any() and lesson.add(self.hits(rule, lesson, lesson.open)):
+                lesson.update()
+        self.log(str(rule))
+
+    def hits(self, rule: Rule, lesson: Lesson, within: States) -> list[Hit]:
+        """Return where the rule fires for the goal of a lesson; of several paths the shortest counts."""
+        hits = [*_firings(rule, lesson.space, lesson.goal, within)]
+        if not any(hit.length for hit in hits):
+            return hits
+        shortest = np.full(lesson.space.size, FAR)
+        for hit in hits:
+            shortest[hit.states & (shortest > hit.length)] = hit.length
+        hits = [hit._replace(states=hit.states & (shortest == hit.length)) for hit in hits]
+        return [hit for hit in hits if hit.states.any()]
+
+    def is_right(self, rule: Rule) -> bool:
+        """Return whether the rule's action is right wherever it fires and none of the others does."""
+        for lesson in (*self._often_wrong, *self.lessons):
+            if lesson.open.any():
+                for states, action, _ in self.hits(rule, lesson, lesson.open):
+                    if not lesson.right(np.nonzero(states)[0], action).all():
+                        others = [other for other in self._often_wrong if other is not lesson]
+                        self._often_wrong = [lesson, *others[:7]]
+                        return False
+        return True
+
+    def generalised(self, rule: Rule, lesson: Lesson, state: int) -> Rule | None:
+        """Return the rule with as little said as is right, so that it still fires in the state it was made for."""
+        here = np.zeros(lesson.space.size, dtype=bool)
+        here[state] = True
+
+        def is_good(candidate: Rule) -> bool:
+            return bool(self.hits(candidate, lesson, here)) and self.is_right(candidate)
+
+        if not is_good(rule):
+            found = next((each for each in self.with_paths(rule) if is_good(each)), None)
+            if found is None:
+                return None
+            rule = found
+        better: Rule | None = rule
+        while better is not None:
+            rule = better
+            better = next((each for each in self.simpler(rule) if is_good(each)), None)
+        return canonical(rule, self.domain)
+
+    def needed(self, rule: Rule) -> tuple[Facts, Facts]:
+        """Return the conditions without which the rule's action cannot be done: present and absent facts."""
+        schema = self.domain.schemas[rule.action.name]
+        names = dict(zip([p.name for p in schema.parameters], rule.action.arguments, strict=True))
+        return substitute_all(schema.precondition, names), substitute_all(schema.negative_precondition, names)
+
+    def simpler(self, rule: Rule) -> Iterator[Rule]:
+        """Yield rules that say less: without a condition, or with a path or a closure in place of a chain of facts."""
+        present, absent = self.needed(rule)
+        yield from self.with_paths(rule)
+        for atom in sorted(rule.negative_condition - absent):
+            yield replace(rule, negative_condition=rule.negative_condition - {atom})
+        for atom in sorted(rule.state_condition - present, key=lambda atom: (atom.predicate[-1] in MARK + PATH, atom)):
+            without = replace(rule, state_condition=rule.state_condition - {atom})
+            connected = _connected(without)
+            yield connected
+            if connected != without:
+                yield without
+        yield from self.with_closures(rule)
+
+    def with_closures(self, rule: Rule) -> Iterator[Rule]:
+        present, _ = self.needed(rule)
+        chained = [atom for atom in sorted(rule.state_condition) if self._is_chained(atom)]
+        for one, two in permutations(chained, 2):
+            name = one.predicate.removesuffix(MARK)
+            if name == two.predicate.removesuffix(MARK) and one.terms[1] == two.terms[0] and two not in present:
+                whole = Atom(name + MARK, (one.terms[0], two.terms[1]))
+                yield _connected(
+                    replace(rule, state_condition=(rule.state_condition - ({one, two} - present)) | {whole})
+                )
+        for atom in chained:
+            whole = Atom(atom.predicate + MARK, atom.terms)
+            if atom in present and whole not in rule.state_condition:
+                yield from self._loosened(rule, atom.terms[1], whole)
+
+    def with_paths(self, rule: Rule) -> Iterator[Rule]:
+        """Yield rules whose move over a static relation is the first step of a path to somewhere."""
+        present, _ = self.needed(rule)
+        if path_of(rule) is not None:
+            return
+        for atom in sorted(present):
+            if atom not in rule.state_condition or atom.predicate + PATH not in self._paths:
+                continue
+            *first, start, step = atom.terms
+            links = {
+                a for a in rule.state_condition - {atom} if a.predicate == atom.predicate and a.terms[:-2] == (*first,)
+            }
+            ends, used = [step], set[Atom]()
+            for end in ends:
+                for link in sorted(links - used):
+                    if link.terms[-2] == end and link.terms[-1] != start and link.terms[-1] not in ends:
+                        ends.append(link.terms[-1])
+                        used.add(link)
+            mentioned = {t for a in (rule.state_condition - present - used) | rule.goal_condition for t in a.terms}
+            for end in reversed(ends):
+                if end in mentioned and is_variable(end):
+                    whole = Atom(atom.predicate + PATH, (*first, start, step, end))
+                    if end == step:
+                        whole = Atom(atom.predicate + PATH, (*first, start, "?fresh", end))
+                        yield from self._loosened(rule, step, whole)
+                    else:
+                        yield _connected(
+                            replace(rule, state_condition=(rule.state_condition - (used - present)) | {whole})
+                        )
+
+    def _is_chained(self, atom: Atom) -> bool:
+        name = atom.predicate.removesuffix(MARK)
+        return name in self.domain.predicates and can_be_chained(self.domain.predicates[name], self.domain)
+
+    def _loosened(self, rule: Rule, term: str, whole: Atom) -> Iterator[Rule]:
+        """Yield the rule with an action that leads not to the term itself, which is elsewhere, but towards it."""
+        fresh = "?fresh"
+        present, absent = self.needed(rule)
+        elsewhere = {t for a in (rule.state_condition - present) | rule.goal_condition for t in a.terms}
+        if not is_variable(term) or term not in elsewhere or fresh in rule.types:
+            return
+        swap = {term: fresh}
+        negative = rule.negative_condition
+        yield _connected(
+            replace(
+                rule,
+                variables=(*rule.variables, Parameter(fresh, rule.types[term])),
+                state_condition=substitute_all(present & rule.state_condition, swap)
+                | (rule.state_condition - present)
+                | {whole},
+                negative_condition=substitute_all(negative & absent, swap) | (negative - absent),
+                action=Action(rule.action.name, tuple(swap.get(name, name) for name in rule.action.arguments)),
+            )
+        )
+
+    def shorten(self) -> None:
+        """Drop rules, one after the other, without which the others solve as much; the last that say most go first."""
+        everywhere = {
+            (rule, number): self.hits(rule, lesson, lesson.learnable)
+            for rule in self.rules
+            for number, lesson in enumerate(self.lessons)
+        }
+
+        def solved(rules: Sequence[Rule], numbers: Iterable[int]) -> bool:
+            for number in numbers:
+                lesson = self.lessons[number]
+                lesson.reset()
+                for rule in rules:
+                    lesson.add(everywhere[rule, number])
+                lesson.update()
+                if (lesson.unsolved & ~unsolved[number]).any():
+                    return False
+            return True
+
+        unsolved = [lesson.unsolved for lesson in self.lessons]
+        for rule in sorted(self.rules, key=lambda rule: (-len([*rule.literals()]), -self.rules.index(rule))):
+            self.deadline.check()
+            rest = [other for other in self.rules if other is not rule]
+            if solved(rest, [n for n in range(len(self.lessons)) if everywhere[rule, n]]):
+                self.rules = rest
+                self.log(f"without {rule}")
+        solved(self.rules, range(len(self.lessons)))
+
+    def missing_order(self) -> GoalOrder | None:
+        """Return an order for want of which there is no right rule for a state: whatever is done may spoil a goal."""
+        tried: set[Rule] = set()
+        for _, number, state in self._uncovered(set()):
+            base = self.base(self.lessons[number], state)
+            if base is None or base in tried:
+                continue
+            tried.add(base)
+            if len(tried) > MOST_BASES:
+                break
+            votes: Counter[GoalOrder] = Counter()
+            wrong = 0
+            for lesson in self.lessons:
+                for states, action, _ in self.hits(base, lesson, lesson.open):
+                    rows = np.nonzero(states)[0]
+                    for row in rows[~lesson.right(rows, action)]:
+                        wrong += 1
+                        unachieved = (goal for goal in lesson.others if not lesson.space.holds(goal)[row])
+                        votes.update({order for goal in unachieved if (order := _told_apart(lesson, goal))})
+            found = [order for order in sorted(votes, key=str) if votes[order] == wrong and order not in self.orders]
+            if found:
+                return found[0]
+        return None
+
+
+def _told_apart(lesson: Lesson, earlier: Atom) -> GoalOrder | None:
+    """Return the order of two goals of one predicate with the static facts that only one of them has."""
+    later, space = lesson.goal, lesson.space
+    if later.predicate != earlier.predicate:
+        return None
+    facts = {
+        Atom(name, (mine,))
+        for one, other in zip(later.terms, earlier.terms, strict=True)
+        for mine, theirs in ((one, other), (other, one))
+        for name in space.static
+        if space.holds(Atom(name, (mine,)))[0] and not space.holds(Atom(name, (theirs,)))[0]
+    }
+    return lifted_pair(space, later, earlier, frozenset(facts)) if facts else None
+
+
+def _connected(rule: Rule) -> Rule:
+    """Return the rule without conditions that have no connection to its action or its goal any more."""
+    known = {*rule.action.arguments, *(term for atom in rule.goal_condition for term in atom.terms)}
+    while True:
+        linked = frozenset(atom for atom in rule.state_condition if not atom.terms or not known.isdisjoint(atom.terms))
+        more = {term for atom in linked for term in atom.terms}
+        if more <= known:
+            break
+        known |= more
+    return replace(
+        rule,
+        variables=tuple(variable for variable in rule.variables if variable.name in known),
+        state_condition=linked,
+        negative_condition=frozenset(
+            atom for atom in rule.negative_condition if all(term in known for term in atom.terms if is_variable(term))
+        ),
+    )
+
+
+def _firings(rule: Rule, space: Space, goal: Atom, within: States) -> Iterator[Hit]:
+    """Yield for each binding of a rule that serves the goal the states in which it applies."""
+    domain, types, unequal, free = space.domain, rule.types, rule.inequalities, free_variables(rule)
+
+    def fits(new: Binding, binding: Binding) -> bool:
+        return all(domain.is_subtype(space.objects[name], types[v]) for v, name in new.items()) and all(
+            binding.get(a, a) != binding.get(b, b) for a, b in unequal
+        )
+
+    def join(conditions: Sequence[Atom], binding: Binding, states: States, length: int) -> Iterator[Hit]:
+        if not conditions:
+            yield from choose(free, binding, states, length)
+            return
+        first = min(conditions, key=lambda a: sum(term not in binding for term in a.terms if is_variable(term)))
+        rest = [atom for atom in conditions if atom is not first]
+        bound = substitute(first, binding)
+        candidates = space.atoms_of(bound.predicate) if any(map(is_variable, bound.terms)) else [bound]
+        for atom in candidates:
+            new = unify(bound, atom)
+            if new is not None:
+                extended = binding | new
+                left = states & space.holds(atom) if fits(new, extended) else None
+                if left is not None and left.any():
+                    yield from join(rest, extended, left, length + space.path_length(atom))
+
+    def choose(free: Sequence[str], binding: Binding, states: States, length: int) -> Iterator[Hit]:
+        if free:
+            for name, kind in space.objects.items():
+                extended = binding | {free[0]: name}
+                if domain.is_subtype(kind, types[free[0]]) and fits({}, extended):
+                    yield from choose(free[1:], extended, states, length)
+            return
+        for atom in rule.absent:
+            states = states & ~space.holds(substitute(atom, binding))
+        if states.any():
+            yield Hit(states, space.action_numbers.get(bind_action(rule.action, binding), -1), length)
+
+    binding = unify(min(rule.goal_condition), goal)
+    if binding is not None and fits(binding, binding):
+        yield from join(sorted(rule.state_condition), binding, within, 0)
