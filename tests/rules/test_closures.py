@@ -11,10 +11,10 @@ from notation import facts
 from bilevel.rules.closures import can_be_chained, closures_in, with_closures
 from bilevel.rules.explanation import FORMATS
 from bilevel.rules.learning import subsumes
+from bilevel.rules.nearest import why_not
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import format_rules, parse_rules
 from bilevel.rules.verify import Answer, verify
-from bilevel.rules.why_not import why_not
 from bilevel.symbolic.domain import Atom, BadInput, Problem
 from bilevel.tabletop.problems import shipped_domain
 

@@ -70,8 +70,8 @@ def solve(domain: Path, problem: Path, rules: Path, plan: Path | None, memoryles
 
 def _why_unsolved(domain: Domain, problem: Problem, rules: Sequence[Rule], solution: Solution) -> str:
     """Return why solving stopped short: with the rules that came closest, where none applies."""
+    from bilevel.rules.nearest import why_not
     from bilevel.rules.solving import Stop, final_state
-    from bilevel.rules.why_not import why_not
 
     head = f"not solved: {solution.stop.value} after {len(solution.plan.actions)} steps"
     head += f", {solution.open_goals} of {len(problem.goal)} goals open"

@@ -54,10 +54,10 @@ def verify(file: Path, domain: Path, problems: tuple[Path, ...], max_states: int
     With --grow the problems are seeds of a family: every problem with up to so many objects of the given types, up to
     renaming, with every goal that can come up; `colour+tray=3` grows types together.
     """
+    from bilevel.rules.nearest import why_not
     from bilevel.rules.rule_file import read_rules
     from bilevel.rules.small_problems import parse_counts
     from bilevel.rules.verify import Answer, Ending, verify, verify_family
-    from bilevel.rules.why_not import why_not
 
     read_domain, read_problems = read(domain, *problems)
     rules = read_rules(file, read_domain)

@@ -13,7 +13,7 @@ from bilevel.demonstrations.dataset import Demonstrations, Manifest, file_name, 
 from bilevel.demonstrations.demonstration import Demonstration
 from bilevel.demonstrations.traces import LabelledEpisode, labelled
 from bilevel.progress import Callback, Progress, silent
-from bilevel.rules.nearest_action import nearest_action
+from bilevel.rules.nearest import nearest_action
 from bilevel.rules.traces import Change, Trace
 from bilevel.symbolic.domain import Atom, BadInput, Domain
 

@@ -14,7 +14,7 @@ from bilevel.demonstrations.checking import Kind, Noted, kinds_of
 from bilevel.domain_learning.changes import Seen, ShownEpisode, require_declared
 from bilevel.domain_learning.conditions import never_mattered
 from bilevel.rules.matching import Binding, join
-from bilevel.rules.nearest_action import Nearest, nearest_action
+from bilevel.rules.nearest import Nearest, nearest_action
 from bilevel.rules.traces import Change, Explanation, explain_change, traces_from_states
 from bilevel.symbolic.domain import EQUALITY, NO_FACTS, Action, Atom, BadInput, Domain, Facts, Outcome, Schema
 from bilevel.symbolic.semantics import applicable, bind_outcome, ground, progress, substitute

@@ -19,7 +19,7 @@ from bilevel.policies.episode import NO_ACTION
 from bilevel.policies.policy import Policy, expert_policy
 from bilevel.policies.rollout import Transition, rollout
 from bilevel.rules.learning import learn_rules
-from bilevel.rules.nearest_action import how_it_differs
+from bilevel.rules.nearest import how_it_differs
 from bilevel.rules.state_graph import groundings
 from bilevel.rules.traces import Trace, traces_from_states
 from bilevel.symbolic.domain import Action, BadInput, Domain

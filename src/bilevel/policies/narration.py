@@ -16,7 +16,7 @@ from bilevel.files import require_writable, write_atomically
 from bilevel.policies.episode import NO_RULE, REASONS, Episode, LogEntry
 from bilevel.policies.policy import Policy
 from bilevel.policies.rollout import Transition
-from bilevel.rules.why_not import why_not
+from bilevel.rules.nearest import why_not
 from bilevel.tasks.scene import Scene
 
 CAPTION_WIDTH = 70  # characters in a line of a sentence below a video

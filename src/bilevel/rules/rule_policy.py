@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from bilevel.rules.engine import Instance, RuleEngine
 from bilevel.rules.matching import Match, bindings
+from bilevel.rules.nearest import why_not
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import require_open_world
-from bilevel.rules.why_not import why_not
 from bilevel.symbolic.domain import NO_FACTS, Action, Domain, Facts
 
 

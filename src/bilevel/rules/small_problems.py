@@ -40,11 +40,10 @@ class SmallProblem(NamedTuple):
 
 
 class SmallGraph(NamedTuple):
-    """All states of a small problem, its goals up to names, and the renamings that leave the problem as it is."""
+    """All states of a small problem, and its goals up to names."""
 
     graph: StateGraph
     goals: list[Facts]
-    renamings: list[Renaming]
 
 
 def parse_counts(texts: Iterable[str]) -> dict[str, int]:
@@ -214,9 +213,8 @@ def small_graph(
         goals.update(frozenset(goal) for size in range(1, len(facts) + 1) for goal in combinations(facts, size))
         if len(goals) > MOST_GOALS:
             return None
-    renamings = symmetries(problem, rules)
-    distinct = distinct_goals(sorted(goals, key=sorted), renamings)
-    return SmallGraph(graph, distinct, renamings) if len(distinct) <= most else None
+    distinct = distinct_goals(sorted(goals, key=sorted), symmetries(problem, rules))
+    return SmallGraph(graph, distinct) if len(distinct) <= most else None
 
 
 def namings(objects: Mapping[str, str], others: Mapping[str, str]) -> Iterator[dict[str, str]]:

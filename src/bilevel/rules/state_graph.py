@@ -12,7 +12,7 @@ thousands of goals.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cache
 from itertools import chain, groupby, permutations, product
 from typing import NamedTuple, TypeVar
@@ -227,13 +227,11 @@ class StateGraph:
         every_tie: bool = True,
         max_states: int = sys.maxsize,
         first_stop: bool = False,
-        representative: Callable[[int], int] = lambda state: state,
     ) -> PolicyRuns:
         """Return what the policy does from the starts on, and however ties between names are decided, or by name.
 
         With `commit`, it serves the goal fact that it has begun with until that holds or no rule serves it. Names that
-        nature gives are arbitrary: no tie between them is decided. `representative` names the state to be explored in
-        the place of one that is the same up to names.
+        nature gives are arbitrary: no tie between them is decided.
         """
 
         def choices_in(node: Node) -> list[Choice[Node, Instance]] | None:
@@ -249,11 +247,10 @@ class StateGraph:
             return [Choice(i, outcomes(state, action, aim)) for (action, aim), i in reversed(first.items())]
 
         def outcomes(state: int, action: Action, aim: Atom | None) -> tuple[Node, ...]:
-            states = dict.fromkeys(representative(result.state) for result in self.results(state, action))
+            states = dict.fromkeys(result.state for result in self.results(state, action))
             return tuple((after, None if aim in self.facts(after) else aim) for after in states)
 
-        nodes: Iterable[Node] = ((representative(state), None) for state in starts)
-        return explore_policy(nodes, choices_in, max_states, first_stop)
+        return explore_policy([(state, None) for state in starts], choices_in, max_states, first_stop)
 
     # Objects that nature makes
 

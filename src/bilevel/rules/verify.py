@@ -6,28 +6,27 @@ Otherwise there is a counterexample: a shortest way to a state in which no rule 
 fires cannot be done, or, where there is no such state, to a loop from which the goal cannot be reached any more.
 
 A family is what rules are completed for, too: all small problems up to a number of objects, with every goal, from every
-state from which the goal can surely be reached. Its problems are told apart up to the renaming of objects only. As the
-policy decides ties by name, every tie is followed every way; so what is proved holds for every naming.
+state from which the goal can surely be reached. Goals that differ by names only are looked at once. As the policy
+decides ties by name, every tie is followed every way; so what is proved holds for every naming.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from itertools import pairwise, product
+from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import check_rules
-from bilevel.rules.small_problems import SmallGraph, contains, goal_predicates, small_graph, small_problems
-from bilevel.rules.state_graph import MOST_RENAMED, Instance, Node, PolicyRuns, Situation, StateGraph
+from bilevel.rules.small_problems import contains, goal_predicates, small_graph, small_problems
+from bilevel.rules.state_graph import Instance, Node, PolicyRuns, StateGraph
 from bilevel.symbolic.domain import Action, BadInput, Domain, Facts, Outcome, Problem
 from bilevel.symbolic.exploration import Choice, explore_policy, traps
 
 MAX_STATES = 100_000
-NAMINGS_TRIED = 200
 
 # Problems begin in the grown seed's own state, in any that actions lead to from there, or in those of them that have
 # every fact without arguments that held at first (the hand free).
@@ -67,8 +66,7 @@ class Step(NamedTuple):
 class Counterexample:
     """A run that fails in a problem. A loop is repeated for ever after the steps; `missed` are goal facts not achieved.
 
-    Objects made by nature bear canonical names, and are left out of the states once they can no longer matter. With
-    `only_some_ties` the policy was shown to fail only if ties are decided in another way than by name.
+    Objects made by nature bear canonical names, and are left out of the states once they can no longer matter.
     """
 
     problem: Problem
@@ -77,7 +75,6 @@ class Counterexample:
     missed: Facts
     loop: tuple[Step, ...] = ()
     refused: Action | None = None
-    only_some_ties: bool = False
 
     @property
     def state(self) -> Facts:
@@ -142,33 +139,35 @@ def verify_family(
     problems = explored = 0
     too_large: list[Problem] = []
     for _, problem in small_problems(seeds, domain, counts):
-        is_larger = any(contains(problem, other) for other in too_large)
-        small = None if is_larger else small_graph(problem, goal_predicates(seeds), domain, rules, max_states)
-        if small is None:
-            too_large += [] if is_larger else [problem]
+        if any(contains(problem, other) for other in too_large):
             continue
-        failures = []
-        begins = [state for state in range(len(small.graph)) if _is_start(small.graph.facts(state), problem, starts)]
-        everything = _asked_of(small.graph.goal_facts)
+        small = small_graph(problem, goal_predicates(seeds), domain, rules, max_states)
+        if small is None:
+            too_large.append(problem)
+            continue
+        graph, failures = small.graph, list[tuple[Facts, PolicyRuns, Failure]]()
+        begins = [state for state in range(len(graph)) if _is_start(graph.facts(state), problem, starts)]
+        everything = _asked_of(graph.goal_facts)
         for goal in small.goals:
             if complete_goals and _asked_of(goal) != everything:
                 continue
-            runs = _follow(small, goal, [state for state in begins if state in small.graph.attainable(goal)])
+            runs = graph.follow(goal, [state for state in begins if state in graph.attainable(goal)])
             problems += len(runs.starts)
             explored += len(runs.choices)
             failure = shortest_failure(runs)
-            failures += [(goal, failure)] if failure else []
+            failures += [(goal, runs, failure)] if failure else []
         if failures:
-            found = _refuted(small, problem, *min(failures, key=lambda found: found[1].length))
-            ties = "\n  (only where ties are decided otherwise than by name)" if found.only_some_ties else ""
-            where = f"problem: {found.problem.name}\n  goal: {listed(found.problem.goal)}{ties}"
-            return Verdict(Answer.REFUTED, explored, f"{where}\n{found}", found)
+            goal, runs, failure = min(failures, key=lambda found: found[2].length)
+            facts, made = graph.situations[failure.path[0][0]]
+            failed = replace(problem, objects={**problem.objects, **dict(made)}, state=facts, goal=goal)
+            found = _counterexample(graph, runs, failed, failure)
+            text = f"problem: {problem.name}\n  goal: {listed(goal)}\n{found}"
+            return Verdict(Answer.REFUTED, explored, text, found)
     if not problems and not too_large:
         raise BadInput("the family is empty: no goal can be reached")
     answer = Answer.BOUND_HIT if too_large else Answer.SOLVED
     beyond = "".join(f"\n  too large: {problem.name}, or larger" for problem in too_large)
-    count = f"{problems} problems up to names, {explored} states with goals"
-    return Verdict(answer, explored, f"{answer.value} ({count}){beyond}")
+    return Verdict(answer, explored, f"{answer.value} ({problems} problems, {explored} states with goals){beyond}")
 
 
 def _is_start(state: Facts, problem: Problem, starts: Starts) -> bool:
@@ -180,39 +179,6 @@ def _is_start(state: Facts, problem: Problem, starts: Starts) -> bool:
 def _asked_of(goal: Facts) -> set[tuple[str, ...]]:
     """Return what a goal is about: each predicate with the first argument of its facts."""
     return {(atom.predicate, *atom.terms[:1]) for atom in goal}
-
-
-def _follow(small: SmallGraph, goal: Facts, starts: Iterable[int]) -> PolicyRuns:
-    """Return what the policy does; a state stands for all its renamings that keep the goal."""
-    graph, known = small.graph, dict[int, int]()
-    keeping = [renaming for renaming in small.renamings if renaming(goal) == goal]
-
-    def representative(state: int) -> int:
-        if state not in known:
-            facts, made = graph.situations[state]
-            known[state] = state
-            for renaming in keeping if len(made) <= MOST_RENAMED else ():
-                known.setdefault(graph.number(Situation(renaming(facts), made)), state)
-        return known[state]
-
-    return graph.follow(goal, starts, representative=representative)
-
-
-def _refuted(small: SmallGraph, problem: Problem, goal: Facts, failure: Failure) -> Counterexample:
-    """Return the failure in a problem that is the same up to names and in which the policy, deciding by name, fails.
-
-    Where no such naming is among the first tried, the run shown decides some tie otherwise.
-    """
-    graph = small.graph
-    facts, made = graph.situations[failure.path[0][0]]
-    for every_tie, renaming in product((False, True), small.renamings[:NAMINGS_TRIED]):
-        start, wanted = graph.number(Situation(renaming(facts), made)), renaming(goal)
-        named = replace(problem, objects={**problem.objects, **dict(made)}, state=graph.facts(start), goal=wanted)
-        runs = graph.follow(wanted, [start], every_tie=every_tie)
-        found = shortest_failure(runs)
-        if found is not None:
-            return replace(_counterexample(graph, runs, named, found), only_some_ties=every_tie)
-    raise AssertionError("a failure is one in every naming where every tie is followed")
 
 
 # The shortest way to fail

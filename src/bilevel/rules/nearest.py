@@ -1,21 +1,22 @@
-"""Why does no rule apply? The rules that came closest, and what each of them lacks.
+"""What lacks for a rule to apply, or for an action to explain a change: the instance that comes nearest.
 
-For each rule, a depth-first search over its conditions looks for the binding that leaves the fewest unmet, goal
-conditions above all. It always takes the condition with the fewest facts left to choose from, so that of two bindings
-that lack one condition each, it finds the one that meets the more telling conditions: the block in the gripper rather
-than any block that could be.
+A depth-first search over a rule's conditions looks for the binding that leaves the fewest unmet, goal conditions above
+all. It always takes the condition with the fewest facts left to choose from, so that of two bindings that lack one
+condition each, it finds the one that meets the more telling conditions: the block in the gripper rather than any block
+that could be. An action is looked for as a rule whose goals are its effects.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
 from bilevel.rules.closures import closures_in, with_closures
 from bilevel.rules.matching import Binding, Match, checked_types, free_variables, unify
 from bilevel.rules.rule import Rule
-from bilevel.symbolic.domain import ROOT_TYPE, Atom, Domain, Facts, is_variable
-from bilevel.symbolic.semantics import substitute
+from bilevel.symbolic.domain import EQUALITY, ROOT_TYPE, Action, Atom, Domain, Facts, Outcome, Schema, is_variable
+from bilevel.symbolic.semantics import GroundAction, bind_outcome, ground, ground_action, substitute
 
 MOST_VISITS = 10_000  # facts tried for one rule: bounds the time in a large state, at the price of a best guess
 GOAL_COST = 1_000  # of giving up a goal condition; that of any other is 1
@@ -23,8 +24,7 @@ GOAL_COST = 1_000  # of giving up a goal condition; that of any other is 1
 Index = Mapping[tuple[str | int, ...], Sequence[Atom]]  # facts by predicate, and by predicate and one argument
 
 
-@dataclass(frozen=True)
-class NearMiss:
+class NearMiss(NamedTuple):
     """A rule with the binding that came closest, its unmet conditions, and how many of them are about goals.
 
     Variables that no fact could bind are left out of the binding.
@@ -53,7 +53,8 @@ def why_not(
         return "every goal is achieved already"
     if not rules:
         return "there are no rules"
-    found = nearest(rules, domain, state, goal, objects)[:limit]
+    misses = [miss for miss in nearest_instances(rules, domain, state, goal, objects) if miss.missing]
+    found = sorted(misses, key=lambda miss: (miss.cost, miss.match.rule.priority))[:limit]
     if not found:
         return "some rule applies"
     if any(not miss.unmet_goals for miss in found):
@@ -63,10 +64,10 @@ def why_not(
     return f"no rule speaks about an unachieved goal: {', '.join(map(str, unachieved[:limit]))}{more}"
 
 
-def nearest(
+def nearest_instances(
     rules: Sequence[Rule], domain: Domain, state: Facts, goal: Facts, objects: Mapping[str, str]
 ) -> list[NearMiss]:
-    """Return the rules that do not apply, those that came closest first, then by priority and place in the list."""
+    """Return for each rule the instance that comes closest; nothing is missing where it applies."""
     facts = with_closures(state, closures_in(rules, domain)).union(map(_as_goal, goal - state))
     if any(map(free_variables, rules)):
         facts = facts.union(map(_as_known, objects))
@@ -75,9 +76,7 @@ def nearest(
     for fact in sorted(fact for fact in facts if fact.predicate in asked):
         for key in _keys(fact, fact.terms):
             index.setdefault(key, []).append(fact)
-    misses = [_Search(rule, domain, facts, index, objects).run() for rule in rules]
-    found = [miss for miss in misses if miss.missing]
-    return sorted(found, key=lambda miss: (miss.cost, miss.match.rule.priority))
+    return [_Search(rule, domain, facts, index, objects).run() for rule in rules]
 
 
 def _as_goal(atom: Atom) -> Atom:
@@ -104,6 +103,7 @@ class _Search:
 
     def __init__(self, rule: Rule, domain: Domain, facts: Facts, index: Index, objects: Mapping[str, str]) -> None:
         self.rule, self.domain, self.facts, self.index, self.objects = rule, domain, facts, index, objects
+        self.checked = checked_types(rule, domain)
         self.best: NearMiss | None = None
         self.visits = 0
 
@@ -150,30 +150,21 @@ class _Search:
     def miss(self, binding: Binding) -> NearMiss:
         """Return the rule with this binding, and what it then lacks."""
         goals = [substitute(atom, binding) for atom in self.rule.in_reading_order(self.rule.goal_condition)]
-        unmet = [
-            _unmet(atom, "is not an unachieved goal", "no unachieved goal matches")
-            for atom in goals
-            if _as_goal(atom) not in self.facts
-        ]
-        missing = *self.unmet_conditions(binding), *unmet
-        return NearMiss(Match(self.rule, binding), missing, len(unmet))
+        unmet = [f"{atom} is not an unachieved goal" for atom in goals if _as_goal(atom) not in self.facts]
+        return NearMiss(Match(self.rule, binding), (*self.unmet_conditions(binding), *unmet), len(unmet))
 
     def unmet_conditions(self, binding: Binding) -> Iterator[str]:
         """Yield what the rule still lacks with this binding but for goals, as it prints its conditions."""
-        types = checked_types(self.rule, self.domain)
         for kind, condition in self.rule.literals():
             atom = substitute(condition, binding)
             if kind == "" and atom not in self.facts:
-                kinds = [f"{term} a {types[term]}" for term in dict.fromkeys(atom.terms) if term in types]
-                yield _unmet(atom, "does not hold", "no fact matches") + (
-                    f" with {' and '.join(kinds)}" if kinds else ""
-                )
+                yield f"{atom} does not hold"
             elif kind == "not" and atom in self.facts:
                 yield f"{atom} holds but must be absent"
         for left, right in sorted(self.rule.inequalities):
             if binding.get(left, left) == binding.get(right, right):
                 yield f"{left} and {right} are both {binding.get(right, right)}"
-        for variable, kind in types.items():
+        for variable, kind in self.checked.items():
             if variable in binding and not self.domain.is_subtype(self.objects.get(binding[variable], ROOT_TYPE), kind):
                 yield f"{binding[variable]} is not of type {kind}"
         for variable in free_variables(self.rule):
@@ -181,6 +172,95 @@ class _Search:
                 yield f"no {self.rule.types[variable]} is left for {variable}"
 
 
-def _unmet(atom: Atom, fact: str, pattern: str) -> str:
-    """Say that an atom does not hold, or, where it has variables, that none like it does."""
-    return f"{pattern} {atom}" if any(map(is_variable, atom.terms)) else f"{atom} {fact}"
+# Changes that no action explains
+
+
+class Difference(NamedTuple):
+    """What would have to be otherwise for an action to explain a change."""
+
+    unmet: Facts  # conditions that did not hold
+    hindering: Facts  # facts that held and should not have
+    not_come: Facts
+    not_gone: Facts
+    others: Facts  # that changed as well
+    arrivals: Facts  # the same, about objects that nobody had seen before
+
+    def __str__(self) -> str:
+        said = (
+            "did not hold before",
+            "held before",
+            "did not become true",
+            "did not become false",
+            "changed as well",
+            "appeared at the same step",
+        )
+        parts = [
+            f"{', '.join(map(str, sorted(facts)))} {what}" for facts, what in zip(self, said, strict=True) if facts
+        ]
+        return "; ".join(parts) or "the labels came to that in several steps"
+
+
+def difference(action: GroundAction, outcome: Outcome, before: Facts, after: Facts) -> Difference:
+    """Return how a change differs from this outcome of an action."""
+    known = {term for fact in before for term in fact.terms}
+    others = (before ^ after) - outcome.add - outcome.delete
+    arrivals = frozenset(fact for fact in others if not known.issuperset(fact.terms))
+    condition, gone = action.condition, outcome.delete - outcome.add
+    unmet, hindering = condition.positive - before, condition.negative & before
+    return Difference(unmet, hindering, outcome.add - after, gone & after, others - arrivals, arrivals)
+
+
+class Nearest(NamedTuple):
+    """The action that comes nearest to a change, and what its likest outcome lacks."""
+
+    action: GroundAction
+    lacks: Difference
+
+    @property
+    def wrong(self) -> int:
+        """How many facts the action lacks or leaves unexplained."""
+        return sum(map(len, self.lacks))
+
+
+def nearest_action(domain: Domain, before: Facts, after: Facts, objects: Mapping[str, str]) -> Nearest | None:
+    """Return the action whose preconditions and effects differ least from a change, and which has a part in it.
+
+    There is none if more facts would be wrong about it than there are facts that changed.
+    """
+    ways = [(schema, outcome) for schema in domain.schemas.values() for outcome in schema.outcomes]
+    rules, changes = [_as_rule(schema, outcome) for schema, outcome in ways], after - before | _gone(before - after)
+    with_gone = replace(
+        domain, predicates={**domain.predicates, **{f"not {name}": p for name, p in domain.predicates.items()}}
+    )
+    misses = nearest_instances(rules, with_gone, before, changes, {**domain.constants, **objects})
+    found = []
+    for (schema, outcome), (match, _, unmet_goals) in zip(ways, misses, strict=True):
+        if unmet_goals < len(match.rule.goal_condition) and match.binding.keys() >= {*match.rule.action.arguments}:
+            action = ground(schema, match.action.arguments)
+            if action is not None:
+                lacks = difference(action, bind_outcome(outcome, match.binding), before, after)
+                found.append(Nearest(action, lacks))
+    nearest = min(found, key=lambda each: (each.wrong, each.action.action), default=None)
+    return nearest if nearest is not None and nearest.wrong <= len(changes) else None
+
+
+def _gone(atoms: Iterable[Atom]) -> Facts:
+    """Return what is said of atoms that do not hold any more."""
+    return frozenset(Atom(f"not {atom.predicate}", atom.terms) for atom in atoms)
+
+
+def _as_rule(schema: Schema, outcome: Outcome) -> Rule:
+    """Return a rule with the schema's preconditions whose goals are an outcome's changes."""
+    needed = frozenset(atom for atom in schema.precondition if atom.predicate != EQUALITY)
+    goals = outcome.add | _gone(outcome.delete - outcome.add)
+    action = Action(schema.name, tuple(parameter.name for parameter in schema.parameters))
+    variables = (*schema.parameters, *outcome.chosen)
+    return Rule(1, variables, needed, goals, action, schema.negative_precondition)
+
+
+def how_it_differs(domain: Domain, action: Action, before: Facts, after: Facts) -> str:
+    """Say how what came of an action differs from the likest of its outcomes."""
+    grounded = ground_action(domain, action)
+    changed = before ^ after
+    outcome = min(grounded.outcomes, key=lambda outcome: len(changed ^ (outcome.add | outcome.delete)))
+    return str(difference(grounded, outcome, before, after))
