@@ -1,4 +1,4 @@
-"""Numbers on the way, for those who watch: as TensorBoard reads them, or sent to Weights & Biases."""
+"""Numbers on the way: as TensorBoard reads them, or sent to Weights & Biases."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Log = Callable[[Mapping[str, float], int], None]  # notes numbers by their names
 def open_log(text: str | None, settings: Mapping[str, Any]) -> Iterator[Log]:
     """Open what `--log` names, tensorboard=DIR or wandb=PROJECT; without it, nothing is noted.
 
-    `settings` are what the numbers depend on, for those who compare runs.
+    `settings` are what the numbers depend on, to compare runs.
     """
     if text is None:
         yield lambda values, step: None

@@ -12,7 +12,7 @@ class Progress:
 
     stage: str
     done: int = 0
-    total: int | None = None  # `None` where nobody knows
+    total: int | None = None  # `None` where it is unknown
     values: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -20,4 +20,4 @@ Callback = Callable[[Progress], None]
 
 
 def silent(progress: Progress) -> None:
-    """Ignore the progress: the callback of those who do not watch."""
+    """Ignore the progress: the callback where it is not shown."""

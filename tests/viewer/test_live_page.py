@@ -82,16 +82,11 @@ def test_the_rule_shown_is_the_rule_that_fired(browser: Browser) -> None:
 
 def test_pause_step_push_and_edited_rules(browser: Browser, tmp_path: Path) -> None:
     (tmp_path / "rules.txt").write_text(RULES_TEXT, encoding="utf-8")
-    with live(objects=12, paused=False, folder=tmp_path) as watched, opened(browser, watched) as page:
-        eventually(lambda: watched.env.steps > 2)
-        page.locator("#play").click()
-        expect(page.locator("#play")).to_have_text("Play")
-        page.wait_for_timeout(200)
-        step = watched.env.steps
-        at_step(page, step)
+    with live(objects=12, folder=tmp_path) as watched, opened(browser, watched) as page:
+        at_step(page, 0)
         page.locator("#push").click()
         page.locator("body").press("Shift+ArrowRight")
-        at_step(page, step + 1)
+        at_step(page, 1)
         expect(page.locator(".live-control.is-perturbed")).not_to_have_count(0)
         page.locator("#editor summary").click()
         text = page.locator("#rules-text")
@@ -104,11 +99,16 @@ def test_pause_step_push_and_edited_rules(browser: Browser, tmp_path: Path) -> N
         page.locator("#apply").click()
         expect(page.locator("#rules-wrong")).to_be_empty()
         page.locator("#step").click()
-        at_step(page, step + 2)
-        expect(page.locator("#doing")).to_contain_text("put(parcel1")
+        at_step(page, 2)
+        expect(page.locator("#doing")).to_have_text("put(parcel1, spot1)")
+        expect(page.locator(f"{FIRED} code")).to_have_text(PUT_AT_ONCE)
         page.locator("#revert").click()
         page.locator("#play").click()
-        eventually(lambda: watched.env.steps > step + 2)
+        eventually(lambda: watched.env.steps > 4)
+        page.locator("#play").click()
+        expect(page.locator("#play")).to_have_text("Play")
+        page.wait_for_timeout(200)
+        at_step(page, watched.env.steps)
 
 
 def test_the_end_says_why_one_can_look_back_and_begin_again(browser: Browser) -> None:

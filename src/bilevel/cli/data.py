@@ -163,7 +163,7 @@ def export(folder: Path, minari: str | None, lerobot: Path | None, rate: float |
 @option("--perceive", "FILE:FUNCTION", "From an observation, or that and its info, to a Scene (by default the task's).")
 @option("--hindsight", "final|each|FILE:FUNCTION", "Goals: what holds at the end, each fact that comes true, or found.")
 @option("--controls-from", "expert|FILE:FUNCTION", "Who makes controls where none, or others, were recorded.")
-@option("--rate", "HZ", "Keep so many timesteps per second.")
+@option("--rate", "HZ", "How many timesteps per second to keep.")
 @option("--recorded-rate", "HZ", "How many there are, if the recordings do not say.")
 @option("--combine", ("mean", "sum", "last"), "How the controls between two kept timesteps become one.", "mean")
 @option("--clip", bool, "Move controls that are out of the action space's bounds to these, instead of refusing them.")
@@ -171,7 +171,7 @@ def export(folder: Path, minari: str | None, lerobot: Path | None, rate: float |
 @option("--objects", "N>0", "How many objects the environment has in which a policy will practise (by default 3).")
 @shared("env-args")
 def import_(source: str, output: Path, task: str, **options: Any) -> None:
-    """Make a data set of episodes that somebody else recorded: arrays, Minari's, LeRobot's, robomimic's.
+    """Make a data set of episodes that were recorded elsewhere: arrays, Minari's, LeRobot's, robomimic's.
 
     Afterwards the folder is there and whole, or nothing is.
     """
@@ -199,7 +199,7 @@ def import_(source: str, output: Path, task: str, **options: Any) -> None:
 # Checking
 
 
-@command("demonstrations check", "build/blocks")
+@command("demonstrations check", "build/cubes")
 @shared("folder", "relabel")
 def check_data(folder: Path, task: str | None) -> int:
     """Read every file of a data set and name those that are broken, with the reason; exits with 1 if there are any.
@@ -244,7 +244,7 @@ def _values(found: Diagnosis) -> dict[str, Any]:
 
 
 def _lines(diagnosis: Diagnosis) -> Iterator[str]:
-    """Yield what is in the data set, from what everybody wants to know to what is odd."""
+    """Yield what is in the data set, from its size to what is odd."""
     found, controls = diagnosis.contents, diagnosis.controls
     rate = f", {diagnosis.rate:g} Hz" if diagnosis.rate else ""
     yield f"{diagnosis.task}: {count(found.episodes, 'episode')}, {found.steps} steps{rate}"

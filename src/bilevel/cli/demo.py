@@ -1,4 +1,4 @@
-"""`make demo`: from demonstrations to a policy that runs the robot, by the commands that anybody can give.
+"""`make demo`: from demonstrations to a policy that runs the robot, by the commands that a user gives.
 
 It begins afresh every time; of what is in its folder it removes only what it writes itself.
 """

@@ -119,7 +119,7 @@ def show(domain: Path, form: str) -> None:
 @shared("folder")
 @required("--output", "FILE", "PDDL file for the domain; it is yours from then on.")
 @option("--task", "TASK", "Label every timestep anew with this task (by default the registered one of the data set).")
-@option("--settling", "N", "What changes within so many timesteps is one change.", 5)
+@option("--settling", "N", "Changes within this number of timesteps are one change.", 5)
 @option("--held-out", "SHARE", "The share of the episodes to check the domain on, not to learn from.", 0.2)
 def learn(folder: Path, output: Path, task: str | None, settling: int, held_out: float) -> None:
     """Learn the actions of a domain from demonstrations, and write them as PDDL; needs labels, and no actions.

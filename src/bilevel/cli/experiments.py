@@ -12,7 +12,7 @@ from bilevel.cli.output import answer, count, progress_line, say
 from bilevel.symbolic.domain import BadInput
 
 if TYPE_CHECKING:
-    from bilevel.experiments.reproduce import Outcome
+    from bilevel.experiments.reproduce import ExperimentSummary
 
 OPTIONS = (  # of all commands that run an experiment in a folder
     required("--output", "DIR", "Where everything is kept: demonstrations, policies, episodes, and the report."),
@@ -81,7 +81,7 @@ def benchmark_hard(output: Path, no_report: bool, **options: Any) -> int:
     return _report(outcome, output)
 
 
-def _report(outcome: Outcome, output: Path) -> int:
+def _report(outcome: ExperimentSummary, output: Path) -> int:
     """Print what was done, and what failed; return the exit code."""
     values = {
         "output": str(output),

@@ -45,7 +45,9 @@ CONFIG = ("complete", "relevance", "recorded_actions", "algorithm")  # and of le
 @option("--hidden", "N>0", "Width of the layers (by default 64; for rivals such that all are of one size).")
 @option("--device", ("auto", "cpu", "cuda"), "What to train on; `auto` takes a GPU where torch can use one.", "auto")
 @option("--dagger-rounds", "N", "How many rounds of DAgger; 0 for none (by default as the preset says).", name="rounds")
-@option("--completion", "on|off", "Add rules for what nobody showed (by default on with `best`).", name="complete")
+@option(
+    "--completion", "on|off", "Add rules for what was not demonstrated (by default on with `best`).", name="complete"
+)
 @option(
     "--algorithm", ("single-goal", "printed"), "Learn rules goal by goal, or as the paper prints it.", "single-goal"
 )
@@ -120,7 +122,7 @@ def _irrelevant_line(found: Mapping[str, Sequence[str]]) -> str:
 # Listing
 
 
-@command("policies", "", "gacha")
+@command("policies", "", "build/policy")
 @argument("policy", "TEXT", "A pretrained policy, or any policy's folder (by default a list).", required=False)
 def policies(policy: str | None) -> None:
     """List the pretrained policies with how often they succeed, or show one policy: its data, settings and rules."""

@@ -18,7 +18,7 @@ Item = TypeVar("Item")
 
 LONGEST_LINE = 4000  # characters
 SHOWN_EVERY = 0.2  # seconds, on a terminal
-SAID_EVERY = 30.0  # seconds, where nobody looks at a terminal
+SAID_EVERY = 30.0  # seconds, where standard error is no terminal
 
 
 def printable(text: str, most: int = LONGEST_LINE) -> str:

@@ -27,7 +27,7 @@ FORMAT = 1  # of JSON files
 @required("--rules", "FILE", "Rule file.")
 @option("--plan", "FILE", "Where to write the plan, in the format of the planning competitions.")
 @option("--seed", "SEED", "Decides what nature does in a nondeterministic domain.", 0)
-@option("--max-steps", "N", "Stop after so many actions (by default 10,000 and 1,000 more for each goal).")
+@option("--max-steps", "N", "How many actions to take at most (by default 10,000 and 1,000 more for each goal).")
 @option("--memoryless", bool, "Choose afresh at every step, as a robot does, instead of staying with a goal.")
 def solve(domain: Path, problem: Path, rules: Path, plan: Path | None, memoryless: bool, **options: Any) -> int:
     """Solve a problem by rules, without search.
@@ -138,10 +138,15 @@ def problem(name: str, output: Path, objects: int, seed: int) -> None:
     "is `fond` for a nondeterministic domain, else `search`, and Fast Downward for what that cannot do.",
     "auto",
 )
-@option("--timeout", "SECONDS", "Give up after so many seconds.", 60.0)
+@option("--timeout", "SECONDS", "How many seconds to plan at most.", 60.0)
 @option("--memory", "GB", "Give up when planning takes more gigabytes of memory.", 4.0)
 @option("--output", "FILE", "Where to write it instead of printing it: as JSON for a .json, else as text.")
-@option("--max-states", "N>0", "Check a policy state by state up to so many states, else decision by decision.", 20_000)
+@option(
+    "--max-states",
+    "N>0",
+    "Check a policy state by state up to this number of states, else decision by decision.",
+    20_000,
+)
 def plan(
     domain: Path, problem: Path, planner: str, timeout: float, memory: float, output: Path | None, max_states: int
 ) -> int:

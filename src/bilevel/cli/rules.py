@@ -44,14 +44,14 @@ def show(file: Path, form: str) -> None:
 @rules_argument
 @shared("domain")
 @argument("problems", "FILE", "PDDL problem files.", nargs=-1, required=True)
-@words("--grow", "TYPE=N...", "Verify the family of problems with up to so many objects of a type: block=4 place=4.")
+@words("--grow", "TYPE=N...", "Verify the family of problems with up to N objects of a type: block=4 place=4.")
 @option("--starts", ("initial", "at-rest", "any"), "With --grow, the states that problems begin in.", "at-rest")
 @option("--complete-goals", bool, "With --grow, only goals that ask something for every object that can have a goal.")
 @option("--max-states", "N>0", "Give up on a problem with more states than this.", 100000)
 def verify(file: Path, domain: Path, problems: tuple[Path, ...], max_states: int, **family: Any) -> int:
     """Check that a policy always solves a problem, whatever nature does, or show a shortest counterexample.
 
-    With --grow the problems are seeds of a family: every problem with up to so many objects of the given types, up to
+    With --grow the problems are seeds of a family: every problem with up to N objects of the given types, up to
     renaming, with every goal that can come up; `colour+tray=3` grows types together.
     """
     from bilevel.rules.nearest import why_not
@@ -81,11 +81,11 @@ def verify(file: Path, domain: Path, problems: tuple[Path, ...], max_states: int
 @rules_argument
 @shared("domain")
 @argument("problems", "FILE", "PDDL problem files to begin from (by default, small ones of the rules).", nargs=-1)
-@words("--objects", "TYPE=N...", "Look at problems with up to so many objects of a type (by default as given).")
+@words("--objects", "TYPE=N...", "Look at problems with up to N objects of a type (by default as given).")
 @option("--output", "FILE", "Where to write the rules.")
 @option("--random-problems", "N", "How many larger problems to draw and try.", 100)
 @option("--max-states", "N>0", "Leave out a problem with more states, or goals, than this.", 2000)
-@option("--budget", "N>0", "Stop when so many states with goals have been looked at.", 3000000)
+@option("--budget", "N>0", "How many states with goals to look at.", 3000000)
 @option("--seed", "SEED", "Decides which larger problems are drawn.", 0)
 def complete(
     file: Path, domain: Path, problems: tuple[Path, ...], objects: tuple[str, ...], output: Path | None,

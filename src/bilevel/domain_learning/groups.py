@@ -33,7 +33,7 @@ class Occurrence:
 
 
 @dataclass(eq=False)
-class Group:
+class Cluster:
     """Occurrences of one lifted change: which facts come and go, and the types of its variables."""
 
     add: Facts
@@ -91,9 +91,9 @@ def lift(change: SettledChange) -> tuple[Lifted, Binding] | None:
     return lifted, {f"?x{number}": name for number, name in enumerate(names)}
 
 
-def group_changes(changes: Sequence[SettledChange]) -> tuple[dict[Lifted, Group], list[SettledChange]]:
+def group_changes(changes: Sequence[SettledChange]) -> tuple[dict[Lifted, Cluster], list[SettledChange]]:
     """Return the groups of equal lifted changes with equal types, the largest first, and what could not be lifted."""
-    groups: dict[Lifted, Group] = {}
+    groups: dict[Lifted, Cluster] = {}
     left: list[SettledChange] = []
     for change in changes:
         found = lift(change)
@@ -101,7 +101,7 @@ def group_changes(changes: Sequence[SettledChange]) -> tuple[dict[Lifted, Group]
             left.append(change)
             continue
         (add, delete, kinds), binding = found
-        group = groups.setdefault(found[0], Group(add, delete, dict(zip(binding, kinds, strict=True))))
+        group = groups.setdefault(found[0], Cluster(add, delete, dict(zip(binding, kinds, strict=True))))
         group.occurrences.append(Occurrence(change, binding))
     in_order = sorted(groups.items(), key=lambda item: (-item[1].count, *item[1].text[:2]))
     return dict(in_order), left
@@ -189,7 +189,7 @@ def _without_arrival(change: SettledChange) -> list[SettledChange]:
     return [replace(change, after=between), replace(change, before=between, is_arrival=True)]
 
 
-def _parts(change: SettledChange, count: int, groups: Mapping[Lifted, Group]) -> list[SettledChange]:
+def _parts(change: SettledChange, count: int, groups: Mapping[Lifted, Cluster]) -> list[SettledChange]:
     """Return the two changes that are known by themselves and together make this one; else the change."""
     fewest = max(FEWEST, MUCH_MORE * count)
     for other in groups.values():
@@ -210,8 +210,8 @@ def _parts(change: SettledChange, count: int, groups: Mapping[Lifted, Group]) ->
 
 
 def absorbed(
-    groups: Sequence[Group], conditions: Callable[[Group], Facts], alike: Callable[[Group, Group], bool]
-) -> tuple[list[Group], list[Group]]:
+    groups: Sequence[Cluster], conditions: Callable[[Cluster], Facts], alike: Callable[[Cluster, Cluster], bool]
+) -> tuple[list[Cluster], list[Cluster]]:
     """Return the groups, with each that does the same as a larger one, where the rest held already, joined to that.
 
     To add what is there, or to delete what is not, changes nothing: so an action that frees the place it takes from
@@ -238,7 +238,7 @@ def absorbed(
     return sorted(result, key=lambda group: (-group.count, group.text)), mislabelled
 
 
-def _joined(small: Group, large: Group, needed: Facts) -> list[Occurrence]:
+def _joined(small: Cluster, large: Cluster, needed: Facts) -> list[Occurrence]:
     """Return the occurrences of the smaller group as ones of the larger, as many as can be."""
     as_object = {variable: variable[1:] for variable in large.types}
     best: list[Occurrence] = []
@@ -254,7 +254,7 @@ def _joined(small: Group, large: Group, needed: Facts) -> list[Occurrence]:
 
 
 def _fitted(
-    occurrence: Occurrence, large: Group, names: Mapping[str, str], wanted: Facts, gone: Facts
+    occurrence: Occurrence, large: Cluster, names: Mapping[str, str], wanted: Facts, gone: Facts
 ) -> Occurrence | None:
     """Return the occurrence as one of the larger group: what this adds beyond is there, what it deletes is not."""
     before = occurrence.change.before

@@ -31,7 +31,7 @@ from bilevel.domain_learning.conditions import (
     never_mattered,
     without_irrelevant,
 )
-from bilevel.domain_learning.groups import Group, Occurrence, absorbed, group_changes, separate
+from bilevel.domain_learning.groups import Cluster, Occurrence, absorbed, group_changes, separate
 from bilevel.symbolic.domain import NO_FACTS, Atom, BadInput, Domain, Facts, Outcome, Parameter, Schema
 from bilevel.symbolic.pddl import write_domain
 from bilevel.symbolic.semantics import substitute_all
@@ -149,7 +149,7 @@ def learn_operators(episodes: Sequence[ShownEpisode], frame: Domain, settling: i
     return _named(frame, operators, events, tuple(dropped))
 
 
-def _dropped(group: Group) -> Dropped:
+def _dropped(group: Cluster) -> Dropped:
     first = group.occurrences[0].change
     came = [str(fact) for fact in sorted(first.added)]
     went = [f"not {fact}" for fact in sorted(first.deleted)]
@@ -167,12 +167,12 @@ class _Study:
     frame: Domain
     states: Sequence[Seen]
 
-    def operators(self, groups: Sequence[Group]) -> tuple[list[Operator], list[Operator], list[Group]]:
+    def operators(self, groups: Sequence[Cluster]) -> tuple[list[Operator], list[Operator], list[Cluster]]:
         """Return the operators of the agent, the events of nature, and the groups that are mislabels."""
         approaches = {id(group): self._approach(group) for group in groups}
         held = {id(group): held_always(group.occurrences) for group in groups}
 
-        def alike(one: Group, other: Group) -> bool:
+        def alike(one: Cluster, other: Cluster) -> bool:
             a, b = approaches[id(one)], approaches[id(other)]
             return (a.is_agents, _is_arrival(one)) == (b.is_agents, _is_arrival(other)) and same_controls(a, b)
 
@@ -184,12 +184,12 @@ class _Study:
             self._prune(operator)
         return _without_luck(ours), events, mislabelled
 
-    def _approach(self, group: Group) -> Approach:
+    def _approach(self, group: Cluster) -> Approach:
         if _is_arrival(group):
             return Approach(is_agents=False)
         return approach_of(group.occurrences, self.episodes)
 
-    def _operator(self, group: Group, approach: Approach) -> Operator:
+    def _operator(self, group: Cluster, approach: Approach) -> Operator:
         """Make an operator of a group: its parameters, nature's choices, and all that held."""
         occurrences = list(group.occurrences)
         if approach.beside is not None:
@@ -214,7 +214,7 @@ class _Study:
         return common_type(self.frame.types, {change.types.get(name, "") for change, name in objects})
 
     def _natures(
-        self, group: Group, approach: Approach, occurrences: Sequence[Occurrence]
+        self, group: Cluster, approach: Approach, occurrences: Sequence[Occurrence]
     ) -> tuple[list[str], list[str]]:
         """Return the variables that nature binds, and which of them to objects that nobody had seen.
 
@@ -271,7 +271,7 @@ class _Study:
         return frozenset(atom for atom in deleted if any(is_wider(other, atom, self.states) for other in deleted))
 
 
-def _is_arrival(group: Group) -> bool:
+def _is_arrival(group: Cluster) -> bool:
     return 2 * sum(occurrence.change.is_arrival for occurrence in group.occurrences) > group.count
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import io
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -74,6 +75,8 @@ class Film(NamedTuple):
     timeline: Timeline
     text: str  # of the timeline, for the page's program
     video: str  # base64
+    still: str | None  # base64 of its first picture
+    shape: str | None  # width / height of a picture
 
 
 def read_films(folder: Path) -> list[Film]:
@@ -84,8 +87,25 @@ def read_films(folder: Path) -> list[Film]:
         video, file = read_bytes(folder / f"{name}.mp4"), folder / f"{name}.json"
         what = f"{file}: not the timeline of a film; remove it to have it made again"
         timeline = decode(read_bytes(file), Timeline, what)
-        found.append(Film(timeline, encode(timeline, indent=0), base64.b64encode(video).decode()))
+        found.append(Film(timeline, encode(timeline, indent=0), _base64(video), *_first_picture(video)))
     return found
+
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+def _first_picture(video: bytes) -> tuple[str | None, str | None]:
+    """Return a JPEG of it, to be seen before the film is loaded, and its shape; `None` where it cannot be read."""
+    try:
+        import av
+
+        with av.open(io.BytesIO(video)) as film, io.BytesIO() as buffer:
+            picture = next(film.decode(video=0)).to_image()
+            picture.save(buffer, "JPEG", quality=70)
+            return _base64(buffer.getvalue()), f"{picture.width} / {picture.height}"
+    except (ImportError, OSError, ValueError, StopIteration):  # some browser may yet play it
+        return None, None
 
 
 def asset(name: str) -> str:

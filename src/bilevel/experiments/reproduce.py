@@ -47,7 +47,7 @@ PURPOSES: Mapping[str, Make] = {  # of cells, in the order in which they are mea
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ExperimentSummary:
     """How a run of an experiment went."""
 
     done: int  # files that it has made
@@ -71,7 +71,7 @@ def reproduce(
     cluster: str | None = None,
     callback: Callback = silent,
     **settings: float | None,
-) -> Outcome:
+) -> ExperimentSummary:
     """Run the paper's experiment in a folder, or whatever of it is not there yet, and write its report.
 
     By default, that is every usual row of the table on the paper's tasks, with 1 to 10 objects, 10 episodes of each
@@ -112,7 +112,7 @@ def _run(
     workers: int | None,
     cluster: str | None,
     callback: Callback,
-) -> Outcome:
+) -> ExperimentSummary:
     """Measure these cells in a folder, as far as that was not done before, and write the report."""
     open_folder(folder, settings, cells)
     run = Experiment(folder, settings, workers, cluster, callback)
@@ -124,7 +124,7 @@ def _run(
         callback(Progress("writing the report", 0, 1))
         page = write_pages(folder, folder / REPORT)
         callback(Progress("writing the report", 1, 1))
-    return Outcome(run.done, run.there, run.failed, left_out, page)
+    return ExperimentSummary(run.done, run.there, run.failed, left_out, page)
 
 
 # The hard suite
@@ -145,7 +145,7 @@ def benchmark_hard(
     cluster: str | None = None,
     callback: Callback = silent,
     **settings: float | None,
-) -> Outcome:
+) -> ExperimentSummary:
     """Run the hard suite in a folder, or whatever of it is not there yet, and write its report.
 
     By default, that is every axis on each of its tasks, with 4 episodes for each point and each of 3 seeds. All else is

@@ -36,7 +36,7 @@ class About(msgspec.Struct, omit_defaults=True):
     versions: dict[str, str] = {}
 
 
-class Finding(msgspec.Struct, omit_defaults=True, kw_only=True):
+class CellResult(msgspec.Struct, omit_defaults=True, kw_only=True):
     """How the episodes of a cell went, and what learning the policy took; rows may share one, and its cost."""
 
     task: str
@@ -96,7 +96,7 @@ def write_findings(folder: Path) -> None:
     write_atomically(folder / FINDINGS, b"".join(msgspec.json.encode(line) + b"\n" for line in (about, *findings)))
 
 
-def _read_file(path: Path) -> tuple[About, list[Finding]]:
+def _read_file(path: Path) -> tuple[About, list[CellResult]]:
     if not path.is_file():
         raise BadInput(f"{path}: nothing to report on; `bilevel reproduce --output DIR` makes a folder")
     if path.stat().st_size > LARGEST:
@@ -105,7 +105,7 @@ def _read_file(path: Path) -> tuple[About, list[Finding]]:
     about = decode(first, About, f"{path}, line 1: does not say how it was made")
     findings = []
     for number, text in enumerate(others, 2):
-        line = decode(text, Finding, f"{path}, line {number}: not a line that `bilevel reproduce` wrote")
+        line = decode(text, CellResult, f"{path}, line {number}: not a line that `bilevel reproduce` wrote")
         if line.row not in TITLES or line.axis not in ("", *AXES):
             raise BadInput(f"{path}, line {number}: unknown method '{line.row}' or axis '{line.axis}'")
         findings.append(line)
@@ -115,7 +115,7 @@ def _read_file(path: Path) -> tuple[About, list[Finding]]:
 # From a folder
 
 
-def _read_folder(folder: Path) -> tuple[About, list[Finding]]:
+def _read_folder(folder: Path) -> tuple[About, list[CellResult]]:
     runs = read_runs(folder)
     asked = {(cell.axis, cell.value, cell.place, cell.file): cell for run in runs for cell in run.cells}
     cells = [cell for cell in asked.values() if cell.kind != "films" and (folder / cell.file).exists()]
@@ -125,12 +125,12 @@ def _read_folder(folder: Path) -> tuple[About, list[Finding]]:
     return _about(folder, runs, versions), findings
 
 
-def _finding(folder: Path, cell: Cell, records: Sequence[Record]) -> Finding:
+def _finding(folder: Path, cell: Cell, records: Sequence[Record]) -> CellResult:
     solved = [one for one in records if one.success]
     reasons = Counter(one.reason for one in records if one.reason)
     timed = [one for one in records if one.seconds]  # a kill may lose the timing of an episode
     seconds, steps = sum(one.seconds["policy"] for one in timed), sum(one.steps for one in timed)
-    return Finding(
+    return CellResult(
         task=cell.task,
         row=cell.row,
         seed=cell.seed,

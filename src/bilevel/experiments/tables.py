@@ -116,7 +116,7 @@ def endings(frame: pd.DataFrame) -> pd.DataFrame:
 # Tables
 
 
-class Table(NamedTuple):
+class ReportTable(NamedTuple):
     """Lines of text below a header; the numbers with all digits are in the findings."""
 
     name: str  # of its files
@@ -125,7 +125,7 @@ class Table(NamedTuple):
     shown: pd.DataFrame
 
 
-def tables(results: Results) -> Iterator[Table]:
+def tables(results: Results) -> Iterator[ReportTable]:
     """Yield all tables that there is something to put in."""
     known = set(results.table["axis"])
     if "" in known:
@@ -136,7 +136,7 @@ def tables(results: Results) -> Iterator[Table]:
             yield from (axis_table(results, axis, measure) for measure in axis.measures)
 
 
-def success_table(results: Results) -> Table:
+def success_table(results: Results) -> ReportTable:
     """Return the success rates of all rows on all tasks, with the paper's."""
     found = success(results)
     text = [
@@ -146,7 +146,7 @@ def success_table(results: Results) -> Table:
     ]
     shown = _lines(found.assign(text=text), "text", ["row"], "task")
     caption = f"{scope(results.of(''))}. In brackets the interval, then what the paper reports."
-    return Table("success", "Success rates", caption, shown[["method", *dict.fromkeys(found["task"])]])
+    return ReportTable("success", "Success rates", caption, shown[["method", *dict.fromkeys(found["task"])]])
 
 
 def _lines(frame: pd.DataFrame, text: str, lines: list[str], columns: str) -> pd.DataFrame:
@@ -187,7 +187,7 @@ def costs(results: Results, by: list[str]) -> pd.DataFrame:
     return found
 
 
-def cost_table(results: Results) -> Table:
+def cost_table(results: Results) -> ReportTable:
     """Return what each row takes: medians over tasks and seeds."""
     found = costs(results, ["row"])
     shown = pd.DataFrame({"method": [TITLES[row] for row in found.index], "success": list(map(rate, found["rate"]))})
@@ -195,17 +195,17 @@ def cost_table(results: Results) -> Table:
         shown[title] = [NOTHING if pd.isna(value) else show(value) for value in found[name]]
     most = results.of("")["objects"].max()
     caption = f"Medians over tasks and seeds; inference with {most} objects, labels and planning included."
-    return Table("costs", "Time", caption, shown)
+    return ReportTable("costs", "Time", caption, shown)
 
 
-def cause_table(results: Results) -> Table:
+def cause_table(results: Results) -> ReportTable:
     """Return how many episodes failed for each reason."""
     frame = results.of("")
     found = endings(frame)
     shown = found.loc[ALL_TASKS].astype(object).where(lambda counts: counts > 0, NOTHING).reset_index()
     shown.insert(0, "method", [TITLES[row] for row in shown.pop("row")])
     caption = f"{scope(frame)}, all tasks together; each failure has one cause."
-    return Table("causes", "Causes of failure", caption, shown)
+    return ReportTable("causes", "Causes of failure", caption, shown)
 
 
 # The hard suite
@@ -236,7 +236,7 @@ def places(results: Results, axis: Axis) -> Any:
     return frame.assign(where=titles, value=frame["value"] if axis.name else frame["objects"])
 
 
-def axis_table(results: Results, axis: Axis, measure: str) -> Table:
+def axis_table(results: Results, axis: Axis, measure: str) -> ReportTable:
     """Return a line for each row at each place, and a column for each value of the axis."""
     frame, time = places(results, axis), MEASURES.get(measure)
     if time:
@@ -249,7 +249,7 @@ def axis_table(results: Results, axis: Axis, measure: str) -> Table:
     shown = shown.rename(columns={value: axis.show(value) for value in axis.values})
     about = f"{time.title.capitalize()}, medians over seeds" if time else f"{axis.about} Successes of as many episodes"
     title = f"{time.title.capitalize() if time else 'Success'} by {axis.title}"
-    return Table(axis_name(axis, measure), title, f"{about}, by {axis.title}.", shown)
+    return ReportTable(axis_name(axis, measure), title, f"{about}, by {axis.title}.", shown)
 
 
 def axis_name(axis: Axis, measure: str) -> str:
@@ -260,7 +260,7 @@ def axis_name(axis: Axis, measure: str) -> str:
 # Formats
 
 
-def as_markdown(table: Table) -> str:
+def as_markdown(table: ReportTable) -> str:
     """Return what the table is about, and the table below that."""
     rows = [list(table.shown.columns), *table.shown.itertuples(index=False)]
     first, *others = (f"| {' | '.join(str(text).replace('|', '/') for text in row)} |" for row in rows)
@@ -269,7 +269,7 @@ def as_markdown(table: Table) -> str:
     return "\n".join((about, "", first, rule, *others, ""))
 
 
-FORMATS: Mapping[str, Callable[[Table], Any]] = {
+FORMATS: Mapping[str, Callable[[ReportTable], Any]] = {
     "csv": lambda table: table.shown.to_csv(index=False),
     "md": as_markdown,
     "tex": lambda table: table.shown.map(str).style.hide(axis="index").format(escape="latex").to_latex(hrules=True),

@@ -27,8 +27,8 @@ from bilevel.symbolic.semantics import applicable
 from bilevel.tasks.checking import (
     SETTLING,
     CheckedEpisode,
-    Finding,
     Findings,
+    TaskFinding,
     check_environment,
     check_facts,
     check_flicker,
@@ -53,7 +53,7 @@ RANDOM, EXPERT = "random controls", "the expert"  # whose controls they are
 
 def check_task(
     task: Task, *, objects: int | None = None, seeds: int = 3, steps: int = STEPS, **arguments: Any
-) -> list[Finding]:
+) -> list[TaskFinding]:
     """Run a task with random controls and with its expert, and return what is wrong with it, errors before advice.
 
     With an error, learning would fail or learn something else than is meant. There are 3 objects unless told, or the

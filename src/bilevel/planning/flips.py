@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bilevel.planning.grounding import GroundOperator, Task
+from bilevel.planning.grounding import GroundOperator, GroundTask
 from bilevel.planning.planner import Deadline
 
 MOST_IDLE = 12  # sets of actions that together flip nothing: with and without each of these, the shortest plan is taken
@@ -17,7 +17,7 @@ MOST_IDLE = 12  # sets of actions that together flip nothing: with and without e
 Flips = dict[int, dict[int, GroundOperator]]  # the bits that are flipped, those of them that were set, the operator
 
 
-def plan_by_flips(task: Task, deadline: Deadline) -> tuple[bool, list[GroundOperator] | None]:
+def plan_by_flips(task: GroundTask, deadline: Deadline) -> tuple[bool, list[GroundOperator] | None]:
     """Whether the problem is one of flips alone, and if so a plan if there is one, a shortest one in most cases."""
     flips = _flips_of(task, deadline)
     if flips is None:
@@ -32,7 +32,7 @@ def plan_by_flips(task: Task, deadline: Deadline) -> tuple[bool, list[GroundOper
     return True, plan
 
 
-def _flips_of(task: Task, deadline: Deadline) -> Flips | None:
+def _flips_of(task: GroundTask, deadline: Deadline) -> Flips | None:
     """The operators by what they flip, or `None` unless each flip can be done at any time, whatever was done before."""
     flips: Flips = {}
     for operator in task.operators:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass, field
 
-from bilevel.planning.grounding import ConditionIndex, FondAction, Grounding, GroundOperator, Task
+from bilevel.planning.grounding import ConditionIndex, FondAction, Grounding, GroundOperator, GroundTask
 from bilevel.planning.placeholders import remember_newest
 from bilevel.planning.planner import (
     ContingentPolicy,
@@ -80,7 +80,7 @@ class PartialPolicy:
     The root is a pretended step whose only outcome is the first state; it covers no state.
     """
 
-    def __init__(self, task: Task, deadline: Deadline) -> None:
+    def __init__(self, task: GroundTask, deadline: Deadline) -> None:
         start, goal = task.state, task.goal
         self.goal = Node(goal, FondAction(REST, goal, ()), goal, [])
         self.root = Node(0, FondAction(START, 0, (GroundOperator(PlanStep(START), 0, add=start, delete=0),)), 0, [None])
@@ -193,7 +193,7 @@ class WeakPlanner:
     to the goal has a step one of whose outcomes is dead. What is known of states is remembered.
     """
 
-    def __init__(self, task: Task, deadline: Deadline) -> None:
+    def __init__(self, task: GroundTask, deadline: Deadline) -> None:
         self._task, self._deadline = task, deadline
         self._search, self._relaxed_plans = BestFirst(task, deadline), RelaxedPlans(task, deadline)
         self._estimates: dict[int, Estimate | None] = {}
@@ -253,7 +253,7 @@ def fond(domain: Domain, problem: Problem, time_limit: float) -> PlanResult:
     return PlanResult(Status.SOLVED, policy=ContingentPolicy(decisions, placeholders))
 
 
-def solve(task: Task, deadline: Deadline) -> list[Node] | None:
+def solve(task: GroundTask, deadline: Deadline) -> list[Node] | None:
     """The nodes of a strong-cyclic policy, nearest to the goal first, or `None` where there is none."""
     graph, planner = PartialPolicy(task, deadline), WeakPlanner(task, deadline)
     stranded: set[int] = set()  # states whose nodes went astray

@@ -105,7 +105,7 @@ class FondAction:
 
 
 @dataclass(frozen=True)
-class Task:
+class GroundTask:
     """A planning problem over bit masks.
 
     Operators are the outcomes of actions that set a bit which was not set, `owners[i]` is the action of operator i.
@@ -164,7 +164,7 @@ class GroundProblem:
         return same and self._constant <= problem.state <= self._reached
 
     @no_garbage_collection()
-    def task(self, problem: Problem, deadline: Deadline) -> Task | None:
+    def task(self, problem: Problem, deadline: Deadline) -> GroundTask | None:
         """Return the problem over bit masks; `None` where it is plain that it has no plan.
 
         Only bits that can change and can matter are ever set, and an action that asks for one that is never set has no
@@ -194,7 +194,7 @@ class GroundProblem:
         every = [(outcome, owner) for owner in actions.values() for outcome in owner.outcomes]
         useful = [(outcome, owner) for outcome, owner in every if outcome.add & ~outcome.precondition]
         kept_operators, owners = tuple([outcome for outcome, _ in useful]), tuple([owner for _, owner in useful])
-        return Task(self.atoms, kept_operators, owners, state & relevant, goal & relevant)
+        return GroundTask(self.atoms, kept_operators, owners, state & relevant, goal & relevant)
 
     def _relevant(self, goal: int, constant: int, impossible: int, deadline: Deadline) -> int:
         """Return the changing bits that the goal, or an operator that sets a relevant one, asks for."""
@@ -221,7 +221,7 @@ class Grounding:
     def __init__(self) -> None:
         self._grounded: GroundProblem | None = None
 
-    def task(self, domain: Domain, problem: Problem, deadline: Deadline, new_objects: int = 0) -> Task | None:
+    def task(self, domain: Domain, problem: Problem, deadline: Deadline, new_objects: int = 0) -> GroundTask | None:
         """Return the problem over bit masks, or `None` where it is plain that it has no plan."""
         if self._grounded is None or not self._grounded.covers(domain, problem, new_objects):
             self._grounded = GroundProblem(domain, problem, deadline, new_objects)

@@ -13,7 +13,14 @@ from collections.abc import Callable, Set
 from math import inf
 
 from bilevel.planning.flips import plan_by_flips
-from bilevel.planning.grounding import ConditionIndex, Grounding, GroundOperator, Task, bits_of, makers_of_new_objects
+from bilevel.planning.grounding import (
+    ConditionIndex,
+    Grounding,
+    GroundOperator,
+    GroundTask,
+    bits_of,
+    makers_of_new_objects,
+)
 from bilevel.planning.planner import Deadline, PlanResult, Status, TimeUp, without_needless_steps
 from bilevel.symbolic.domain import Domain, Problem
 from bilevel.symbolic.semantics import is_solved
@@ -62,7 +69,7 @@ def search_until(
     return PlanResult(Status.UNSOLVABLE, message=f"no plan exists{bound}")
 
 
-def plan_for_task(task: Task, deadline: Deadline, breadth_first_states: int) -> list[GroundOperator] | None:
+def plan_for_task(task: GroundTask, deadline: Deadline, breadth_first_states: int) -> list[GroundOperator] | None:
     """Return a plan, by the first way that comes to an end; `None` where there is none."""
     finished, plan = plan_by_flips(task, deadline)
     if not finished:
@@ -86,7 +93,7 @@ def path_to(state: int, parents: Parents) -> list[tuple[int, int]]:
     return path[::-1]
 
 
-def breadth_first(task: Task, deadline: Deadline, most_states: int) -> tuple[bool, list[GroundOperator] | None]:
+def breadth_first(task: GroundTask, deadline: Deadline, most_states: int) -> tuple[bool, list[GroundOperator] | None]:
     """Whether the search came to an end within `most_states`, and if so a shortest plan if there is one."""
     applicable = ConditionIndex(operator.precondition for operator in task.operators)
     parents: Parents = {task.state: (task.state, -1)}
@@ -115,7 +122,7 @@ class BestFirst:
     does well.
     """
 
-    def __init__(self, task: Task, deadline: Deadline) -> None:
+    def __init__(self, task: GroundTask, deadline: Deadline) -> None:
         self._task, self._deadline = task, deadline
         self._applicable = ConditionIndex(operator.precondition for operator in task.operators)
 
@@ -164,7 +171,7 @@ class BestFirst:
 class RelaxedPlans:
     """The FF heuristic: how many operators a plan needs if nothing is ever deleted."""
 
-    def __init__(self, task: Task, deadline: Deadline) -> None:
+    def __init__(self, task: GroundTask, deadline: Deadline) -> None:
         self._goal = task.goal
         self._adds = [operator.add for operator in task.operators]
         self._conditions = [[*bits_of(operator.precondition)] for operator in task.operators]

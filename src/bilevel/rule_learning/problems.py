@@ -31,7 +31,7 @@ STEPS_PER_GOAL = 100
 Callback = Callable[[str, int, int], None]  # what is being done, how much of it is done, and how much there is
 
 
-class LearnedRules(NamedTuple):
+class RulesFromSpaces(NamedTuple):
     """The rules, and the places of the problems that they do not solve."""
 
     rules: tuple[Rule, ...]
@@ -48,10 +48,10 @@ def learn_from_problems(
     problems: Sequence[Problem],
     seconds: float = 60.0,
     callback: Callback = lambda task, done, total: None,
-) -> LearnedRules:
+) -> RulesFromSpaces:
     """Return the rules that solve the most problems, within about so many seconds."""
     deadline = _ProcessorTime(seconds)
-    best = LearnedRules((), tuple(range(len(problems))))
+    best = RulesFromSpaces((), tuple(range(len(problems))))
     orders: list[GoalOrder] = []
     spaces: list[Space] = []
     try:
@@ -67,7 +67,7 @@ def learn_from_problems(
             learner.shorten()
             failures = [*_failures(domain, problems, learner.numbered_rules())]
             if not best.rules or len(failures) < len(best.unsolved):
-                best = LearnedRules(learner.numbered_rules(), tuple(failure.place for failure in failures))
+                best = RulesFromSpaces(learner.numbered_rules(), tuple(failure.place for failure in failures))
             new = [*islice(_spaces_of_failures(domain, failures, spaces, deadline), NEW_SPACES)]
             if not new:
                 break

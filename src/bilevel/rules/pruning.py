@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from bilevel.rules.closures import closures_in
-from bilevel.rules.replay import Replays, Run
+from bilevel.rules.replay import ReplayedRun, Replays
 from bilevel.rules.rule import Rule
 from bilevel.symbolic.domain import Domain, Problem
 
@@ -104,7 +104,7 @@ class _Trials:
     def __init__(self, rules: Sequence[Rule], domain: Domain) -> None:
         self.replays = Replays(rules, domain)
         self.problems: list[Problem] = []
-        self.runs: list[Run] = []
+        self.runs: list[ReplayedRun] = []
         self.tried = 0
 
     @property
@@ -142,7 +142,7 @@ class _Trials:
                 kept, self.runs = kept - {place}, runs
         return kept
 
-    def _without(self, place: int, kept: frozenset[int], limits: Sequence[int]) -> list[Run] | None:
+    def _without(self, place: int, kept: frozenset[int], limits: Sequence[int]) -> list[ReplayedRun] | None:
         """Return all runs as they are without a rule; `None` where one of them does not reach its goal any more."""
         runs = list(self.runs)
         for number, run in enumerate(self.runs):

@@ -16,7 +16,7 @@ from bilevel.symbolic.domain import Action, Atom, Domain, Facts, Problem
 from bilevel.symbolic.semantics import applicable, ground, progress
 
 
-class Run(NamedTuple):
+class ReplayedRun(NamedTuple):
     """How many steps the rules take to the goal, or `None` where they do not get there, and which of them fire."""
 
     steps: int | None
@@ -47,7 +47,7 @@ class Replays:
         self._worlds: dict[frozenset[tuple[str, str]], _World] = {}
         self._after: dict[tuple[Facts, Action], Facts | None] = {}
 
-    def run(self, problem: Problem, kept: Collection[int], most_steps: int) -> Run:
+    def run(self, problem: Problem, kept: Collection[int], most_steps: int) -> ReplayedRun:
         """Follow the kept rules from the problem's state until its goal holds, or there is a reason to stop."""
         state, fired, seen = problem.state, set[int](), set[tuple[Facts, Atom]]()
         world = self._world(problem)
@@ -55,7 +55,7 @@ class Replays:
         for steps in range(most_steps + 1):
             wanted = problem.goal - state
             if not wanted:
-                return Run(steps, frozenset(fired))
+                return ReplayedRun(steps, frozenset(fired))
             found = self._first(world, state, aim, kept) if aim in wanted else None
             if found is None:
                 choices = ((self._first(world, state, goal, kept), goal) for goal in wanted)
@@ -71,7 +71,7 @@ class Replays:
             seen.add((state, aim))
             fired.add(place)
             state = after
-        return Run(None, frozenset(fired))
+        return ReplayedRun(None, frozenset(fired))
 
     def _world(self, problem: Problem) -> _World:
         objects = problem.all_objects(self.domain)

@@ -9,7 +9,7 @@ from enum import Enum
 
 from bilevel.compiled import find
 from bilevel.rules.engine import RuleEngine, is_safe
-from bilevel.rules.engine.executor import Status
+from bilevel.rules.engine.executor import ExecutorStatus
 from bilevel.rules.engine.objects import COMPILED
 from bilevel.rules.rule import Rule
 from bilevel.symbolic.domain import EQUALITY, Action, Atom, Domain, Facts, Outcome, Problem
@@ -99,9 +99,9 @@ class _Rollout:
 
     def _advance(self, bound: int) -> Solution | None:
         """Act until there are `bound` actions or a reason to stop; what may fail or needs nature is done one by one."""
-        while (status := self.engine.run(bound)) != Status.DONE:
-            if status != Status.FOUND:
-                return self._stopped(Stop.SOLVED if status == Status.SOLVED else Stop.NO_RULE)
+        while (status := self.engine.run(bound)) != ExecutorStatus.DONE:
+            if status != ExecutorStatus.FOUND:
+                return self._stopped(Stop.SOLVED if status == ExecutorStatus.SOLVED else Stop.NO_RULE)
             rule, arguments = self.engine.chosen()
             action = self.engine.rules[rule].action
             if not self._act(self.engine.rules[rule], arguments):

@@ -145,7 +145,7 @@ def verify_family(
         if small is None:
             too_large.append(problem)
             continue
-        graph, failures = small.graph, list[tuple[Facts, PolicyRuns, Failure]]()
+        graph, failures = small.graph, list[tuple[Facts, PolicyRuns, FailingRun]]()
         begins = [state for state in range(len(graph)) if _is_start(graph.facts(state), problem, starts)]
         everything = _asked_of(graph.goal_facts)
         for goal in small.goals:
@@ -184,7 +184,7 @@ def _asked_of(goal: Facts) -> set[tuple[str, ...]]:
 # The shortest way to fail
 
 
-class Failure(NamedTuple):
+class FailingRun(NamedTuple):
     """A way from a start to a stop, or to the first node of a loop; `loop` then leads back to it."""
 
     path: Sequence[Node]
@@ -196,14 +196,14 @@ class Failure(NamedTuple):
         return len(self.path) + len(self.loop)
 
 
-def shortest_failure(runs: PolicyRuns) -> Failure | None:
+def shortest_failure(runs: PolicyRuns) -> FailingRun | None:
     """Return a shortest run that stops short of the goal; where there is none, one into a loop without a way out.
 
     Loops are not looked for where the bound was hit.
     """
     stop = next(filter(runs.stops, runs.choices), None)
     if stop is not None:
-        return Failure(runs.path(stop))
+        return FailingRun(runs.path(stop))
     trapped: Collection[Node] = traps(runs, runs.goals) if runs.complete else ()
 
     def staying(node: Node) -> list[Choice[Node, Instance]]:
@@ -214,11 +214,11 @@ def shortest_failure(runs: PolicyRuns) -> Failure | None:
             after = (first for choice in staying(node) for first in choice.outcomes)
             loop = explore_policy(after, staying, sys.maxsize)
             if node in loop.parents:
-                return Failure(runs.path(node), loop.path(node))
+                return FailingRun(runs.path(node), loop.path(node))
     return None
 
 
-def _counterexample(graph: StateGraph, runs: PolicyRuns, problem: Problem, failure: Failure) -> Counterexample:
+def _counterexample(graph: StateGraph, runs: PolicyRuns, problem: Problem, failure: FailingRun) -> Counterexample:
     """Return the failure with its actions, outcomes and states spelt out."""
 
     def steps(path: Sequence[Node]) -> Iterator[Step]:

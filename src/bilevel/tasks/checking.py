@@ -26,7 +26,7 @@ MOST_FLICKERS = 2
 
 
 @dataclass(frozen=True)
-class Finding:
+class TaskFinding:
     """Something about a task that stands in the way of learning, or else a piece of advice."""
 
     message: str
@@ -40,22 +40,22 @@ class Findings:
     """Collects findings; what is found again at every step is kept once."""
 
     def __init__(self) -> None:
-        self._found: dict[Hashable, Finding] = {}
+        self._found: dict[Hashable, TaskFinding] = {}
 
     def error(self, about: Hashable, message: str) -> None:
         """Note what is wrong, once for each thing that it is about."""
-        self._found.setdefault(about, Finding(message))
+        self._found.setdefault(about, TaskFinding(message))
 
     def advise(self, about: Hashable, message: str) -> None:
         """Note what might be better, once for each thing that it is about."""
-        self._found.setdefault(about, Finding(message, is_error=False))
+        self._found.setdefault(about, TaskFinding(message, is_error=False))
 
     @property
     def has_errors(self) -> bool:
         """Whether something is wrong."""
         return any(finding.is_error for finding in self._found.values())
 
-    def in_order(self) -> list[Finding]:
+    def in_order(self) -> list[TaskFinding]:
         """The errors, then the advice."""
         return sorted(self._found.values(), key=lambda finding: not finding.is_error)
 

@@ -1,4 +1,4 @@
-"""Episodes that are watched while they run, and that those who watch may pause, perturb and give other rules.
+"""Episodes that are watched while they run; viewers may pause them, perturb them and change their rules.
 
 An episode is run by `rollout`, as any other. What viewers want comes from other threads and is done between two steps,
 by the thread that runs the episode, in the callback that shows the step which is about to be taken.
@@ -140,7 +140,7 @@ class News(msgspec.Struct, frozen=True):
 class Board:
     """The news of a live page; every method may be called from any thread.
 
-    Nobody waits for a page: what it has not fetched in time is replaced by what is newer, except beats, which are few.
+    The episode waits for no page: what a page has not fetched in time is replaced by what is newer, but for beats.
     """
 
     def __init__(self) -> None:
@@ -179,7 +179,7 @@ class Board:
         return self.news.version > version and self.news.about is not None
 
 
-# What those who watch may ask for
+# What viewers may ask for
 
 SLOWEST, FASTEST = 1 / 64, 64  # times the true speed
 
@@ -243,7 +243,7 @@ class LiveView:
     # By the thread that owns the environment
 
     def run(self, seed: int) -> Episode | None:
-        """Run episodes until nobody wants another; return the last one, or `None` if it did not end."""
+        """Run episodes until no viewer wants another; return the last one, or `None` if it did not end."""
         while True:
             episode = None
             try:
@@ -284,7 +284,7 @@ class LiveView:
             "task": self._env.task.name,
             "policy": self._who,
             "objects": self._env.objects,
-            "seed": str(self._seed),  # for browsers have no whole numbers of so many digits
+            "seed": str(self._seed),  # for browsers have no whole numbers of 64 bits
             "facts": _texts(first.state),
             "can_edit": self._rules is not None,
             "rules_file": str(self._rules_file) if self._rules_file else None,

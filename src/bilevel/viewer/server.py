@@ -1,7 +1,7 @@
-"""The live page and its own server: for this machine alone, and for those who know the address.
+"""The live page and its own server: for this machine alone, and for who knows the address.
 
 It listens on 127.0.0.1 only. A request must name this server as its host, so that no other site's name can be made to
-point here; a page of another origin is refused; and the address has a random part that nobody else knows.
+point here; a page of another origin is refused; and the address has a random part, which is secret.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ Predicate = tuple[int, int]  # the relations of a predicate's facts and goals, -
 Effect = tuple[int, int, Sequence[int | str]]
 
 
-class Status:
+class ExecutorStatus:
     """What an executor says: done, or why it stopped. To go on, it may need the plan of the rule it has `chosen`."""
 
     DONE, NO_RULE, FOUND, SOLVED, PLAN = range(5)
@@ -68,14 +68,14 @@ def _checked(test: Test, then: Callable[[Values], Any]) -> Callable[[Values], An
     return lambda values: then(values) if test(values) else None
 
 
-class Relation:
+class IndexedRows:
     """Rows, indexes of them, and what is to be done before and after one comes or goes."""
 
     def __init__(self) -> None:
         self.rows: Any = set[Row]()
         self.wanted: set[Row] = set()  # of goals: all, of which `rows` are the open ones that wait for no other
         self.ordered: dict[Row, OrderedGoal] = {}
-        self.closure: Relation | None = None
+        self.closure: IndexedRows | None = None
         self.is_stale = False  # of a relation with a closure: this is not what it follows from
         self.before_coming: list[Callable[[Row], None]] = []
         self.after_coming: list[Callable[[Row], None]] = []
@@ -129,14 +129,14 @@ class Relation:
 class OrderedGoal:
     """A goal that waits for others or others for it; it is settled when it is achieved and all it waits for is."""
 
-    relation: Relation
+    relation: IndexedRows
     row: Row
     is_achieved: bool
     waits_for: int = 0  # goals that are not settled
     followers: list[OrderedGoal] = field(default_factory=list)
 
 
-class View(Relation):
+class IndexedView(IndexedRows):
     """For each key, which is a row, the values that satisfy the view's literals."""
 
     def __init__(self, key_slots: Sequence[int], value_slot: int) -> None:
@@ -176,12 +176,12 @@ class View(Relation):
 
 
 @dataclass
-class Rule:
+class LoweredRule:
     """How to find a rule's instances, and what its action does."""
 
-    needs: list[Relation]  # if one of them is empty the rule does not apply
+    needs: list[IndexedRows]  # if one of them is empty the rule does not apply
     ground: Test  # the conditions without variables
-    served: list[Relation]  # the relation of each goal condition
+    served: list[IndexedRows]  # the relation of each goal condition
     goal: Callable[[Row], Row]  # from an instance to the goal fact it serves
     arguments: Callable[[Row], Row]
     operation: int  # what the action does, if that is certain
@@ -196,19 +196,19 @@ class Executor:
 
     def __init__(self, commits: bool) -> None:
         self.commits = commits
-        self.relations: list[Relation] = []
-        self.rules: list[Rule] = []
+        self.relations: list[IndexedRows] = []
+        self.rules: list[LoweredRule] = []
         self.chosen = -1  # the rule found last, or to blame for too much work
         self.found: Row = ()
         self.arguments: Row = ()
         self.instances: list[Row] = []
         self.done: list[tuple[int, Row]] = []
         self.is_watching, self.fingerprint = False, 0  # of what has changed since it is watched
-        self.committed: tuple[Relation, Row] | None = None
-        self._goals: list[Relation] = []
+        self.committed: tuple[IndexedRows, Row] | None = None
+        self._goals: list[IndexedRows] = []
         self._waiting = 0  # open goals that wait for others
         self._operations: list[tuple[list[tuple[Predicate, Any]], list[tuple[Predicate, Any]]]] = []
-        self._closed: list[Relation] = []
+        self._closed: list[IndexedRows] = []
         self._goals_end_it = True  # all rules have a goal condition
         self._work = 0
 
@@ -216,7 +216,7 @@ class Executor:
 
     def add_relation(self, arity: int, *, is_goal: bool = False) -> int:
         """Add a relation, of facts or of goals, and return its number."""
-        self.relations.append(Relation())
+        self.relations.append(IndexedRows())
         if is_goal:
             self._goals.append(self.relations[-1])
         return len(self.relations) - 1
@@ -245,7 +245,7 @@ class Executor:
         changes: Iterable[tuple[int, bool, Sequence[Step], Places, Places]],
     ) -> int:
         """Build a view, and keep it up to date with the relations it is made of; return the number of its keys."""
-        view = View(key_slots, value_slot)
+        view = IndexedView(key_slots, value_slot)
         self._work = 0
         self._join(steps, view.put)(list(values))
         for number, positive, others, binds, same in changes:
@@ -339,7 +339,7 @@ class Executor:
         """Add what can be said of a rule before its joins are planned."""
         tests, values = self._tests(ground_steps), list(ground_values)
         self.rules.append(
-            Rule(
+            LoweredRule(
                 [self.relations[number] for number in needs],
                 lambda _: all(test(values) for test in tests),
                 [self.relations[number] for number in served],
@@ -443,7 +443,7 @@ class Executor:
 
     # Asking
 
-    def _can_apply(self, rule: Rule) -> bool:
+    def _can_apply(self, rule: LoweredRule) -> bool:
         for relation in rule.needs:
             if not relation.rows:
                 return False
@@ -457,12 +457,12 @@ class Executor:
             if self._can_apply(rule):
                 if not rule.is_planned:
                     self.chosen = number
-                    return Status.PLAN
+                    return ExecutorStatus.PLAN
                 found = rule.first()
                 if found is not None:
                     self.chosen, self.found = number, found
-                    return self._stay() if self.commits else Status.FOUND
-        return Status.NO_RULE
+                    return self._stay() if self.commits else ExecutorStatus.FOUND
+        return ExecutorStatus.NO_RULE
 
     def _stay(self) -> int:
         """Replace what was chosen by what serves the goal that the last choice served, if it serves another one."""
@@ -470,10 +470,10 @@ class Executor:
         goal = (rule.served[0], rule.goal(found)) if rule.served else None
         if self.committed is not None and goal != self.committed:
             status = self._serve(*self.committed, self.rules)
-            if status != Status.NO_RULE:
+            if status != ExecutorStatus.NO_RULE:
                 return status
         self.chosen, self.found, self.committed = chosen, found, goal
-        return Status.FOUND
+        return ExecutorStatus.FOUND
 
     def serve(self, goal: int, terms: Row, rule: int = -1) -> int:
         """Find the first instance, of the first rule that has one or of one rule, that serves a goal fact."""
@@ -481,20 +481,20 @@ class Executor:
         self._work = 0
         return self._serve(self.relations[goal], terms, self.rules if rule < 0 else self.rules[rule : rule + 1], rule)
 
-    def _serve(self, goal: Relation, terms: Row, rules: Sequence[Rule], start: int = 0) -> int:
+    def _serve(self, goal: IndexedRows, terms: Row, rules: Sequence[LoweredRule], start: int = 0) -> int:
         for number, rule in enumerate(rules, max(start, 0)):
             if goal in rule.served and self._can_apply(rule):
                 self.chosen = number
                 if not rule.is_planned or not rule.servings:
-                    return Status.PLAN
+                    return ExecutorStatus.PLAN
                 serving = (
                     serve(terms) for served, serve in zip(rule.served, rule.servings, strict=True) if served is goal
                 )
                 found = [instance for instance in serving if instance is not None]
                 if found:
                     self.found = min(found)
-                    return Status.FOUND
-        return Status.NO_RULE
+                    return ExecutorStatus.FOUND
+        return ExecutorStatus.NO_RULE
 
     def every(self, number: int) -> int:
         """Find all instances of a rule, in order: they are the `instances`."""
@@ -503,11 +503,11 @@ class Executor:
         self.chosen, rule = number, self.rules[number]
         if not self._can_apply(rule):
             self.instances = []
-            return Status.NO_RULE
+            return ExecutorStatus.NO_RULE
         if not rule.is_planned:
-            return Status.PLAN
+            return ExecutorStatus.PLAN
         self.instances = rule.every()
-        return Status.FOUND
+        return ExecutorStatus.FOUND
 
     def open_goals(self) -> int:
         """Return how many goals do not hold."""
@@ -597,19 +597,19 @@ class Executor:
         """Choose and act until there are `bound` actions, or something is to be done or decided elsewhere."""
         while len(self.done) < bound:
             if not self._goals_end_it and not self.open_goals():
-                return Status.SOLVED
+                return ExecutorStatus.SOLVED
             status = self.choose()
-            if status == Status.NO_RULE:
-                return Status.NO_RULE if self.open_goals() else Status.SOLVED
-            if status != Status.FOUND:
+            if status == ExecutorStatus.NO_RULE:
+                return ExecutorStatus.NO_RULE if self.open_goals() else ExecutorStatus.SOLVED
+            if status != ExecutorStatus.FOUND:
                 return status
             rule = self.rules[self.chosen]
             self.arguments = rule.arguments(self.found)
             if rule.operation < 0:
-                return Status.FOUND
+                return ExecutorStatus.FOUND
             self.apply(rule.operation, self.arguments)
             self.note_done()
-        return Status.DONE
+        return ExecutorStatus.DONE
 
     def watch(self) -> None:
         """From now on, note in `fingerprint` what changes."""

@@ -103,7 +103,7 @@ class NumberedObjects:
 Objects = NamedObjects | NumberedObjects
 
 
-class Contents(NamedTuple):
+class EngineInput(NamedTuple):
     """Rows for each predicate of a state and of a goal, and for each type, as an executor takes them."""
 
     objects: Objects
@@ -114,7 +114,7 @@ class Contents(NamedTuple):
 
 def contents_of_facts(
     domain: Domain, state: Collection[Atom], goal: Facts, kinds: Mapping[str, str], is_compiled: bool
-) -> Contents:
+) -> EngineInput:
     """Return what facts as atoms, and the objects with their types, are to an executor."""
     objects: Objects = NamedObjects()
     if is_compiled:
@@ -131,10 +131,10 @@ def contents_of_facts(
         found = [name for name, own in kinds.items() if domain.is_subtype(own, kind)]
         return Rows(len(found), objects.terms(found))
 
-    return Contents(objects, rows(state), rows(goal), of_type)
+    return EngineInput(objects, rows(state), rows(goal), of_type)
 
 
-def contents_of_problem(domain: Domain, problem: PackedProblem) -> Contents:
+def contents_of_problem(domain: Domain, problem: PackedProblem) -> EngineInput:
     """Return what a problem that is numbers already is to the compiled executor."""
 
     def of_type(kind: str) -> Rows:
@@ -142,7 +142,7 @@ def contents_of_problem(domain: Domain, problem: PackedProblem) -> Contents:
         found = array(NUMBER, compress(range(len(problem.types)), map(wanted.__getitem__, problem.types)))
         return Rows(len(found), found)
 
-    return Contents(NumberedObjects(problem.names, len(problem.types)), problem.state, problem.goal, of_type)
+    return EngineInput(NumberedObjects(problem.names, len(problem.types)), problem.state, problem.goal, of_type)
 
 
 class Table:

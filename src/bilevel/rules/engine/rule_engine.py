@@ -14,11 +14,11 @@ from typing import Any
 from bilevel.compiled import find
 from bilevel.rules.closures import MARK, chains, closures_in
 from bilevel.rules.engine.asked import Instance, is_safe, relations_asked
-from bilevel.rules.engine.executor import MOST_WORK, Status, filled
+from bilevel.rules.engine.executor import MOST_WORK, ExecutorStatus, filled
 from bilevel.rules.engine.lowering import Lowering
 from bilevel.rules.engine.objects import (
     COMPILED,
-    Contents,
+    EngineInput,
     NumberedObjects,
     Table,
     contents_of_facts,
@@ -85,7 +85,7 @@ class RuleEngine:
         engine._begin([(rule, rule) for rule in rules], domain, contents_of_problem(domain, problem), commit)
         return engine
 
-    def _begin(self, rules: Sequence[tuple[Rule, Rule]], domain: Domain, contents: Contents, commit: bool) -> None:
+    def _begin(self, rules: Sequence[tuple[Rule, Rule]], domain: Domain, contents: EngineInput, commit: bool) -> None:
         """Begin with rules as they are followed, each with the one that was written."""
         ordered = sorted(rules, key=lambda rule: rule[0].priority)  # stable: ties keep the given order
         self.rules, self.written = tuple(rule for rule, _ in ordered), tuple(rule for _, rule in ordered)
@@ -127,7 +127,7 @@ class RuleEngine:
 
     # Building
 
-    def _load(self, relation: Relation, arity: int, contents: Contents) -> Table:
+    def _load(self, relation: Relation, arity: int, contents: EngineInput) -> Table:
         """Hand over the rows of a relation; return a table of what it will come to look like: goals are among facts."""
         number = self._relations[relation]
         holding, wanted = contents.state.get(relation.name, NO_ROWS), contents.goal.get(relation.name, NO_ROWS)
@@ -185,7 +185,7 @@ class RuleEngine:
     def _ask(self, question: Callable[[], int]) -> int:
         """Ask the executor, and plan the rules that must be planned for the answer."""
         try:
-            while (status := question()) == Status.PLAN:
+            while (status := question()) == ExecutorStatus.PLAN:
                 self._plan(self.executor.chosen)
         except OverflowError:
             raise RuleTooCostly(self.written[self.executor.chosen]) from None
@@ -212,7 +212,9 @@ class RuleEngine:
         return self._found(self._ask(lambda: self.executor.serve(number, terms, rule)))
 
     def _found(self, status: int) -> Instance | None:
-        return (self.executor.chosen, self._objects.names(self.executor.found)) if status == Status.FOUND else None
+        return (
+            (self.executor.chosen, self._objects.names(self.executor.found)) if status == ExecutorStatus.FOUND else None
+        )
 
     def instances(self, rule: int) -> list[tuple[str, ...]]:
         """Return the values of the outputs of all instances of a rule, in the order in which ties are decided."""

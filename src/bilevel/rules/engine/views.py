@@ -145,7 +145,7 @@ def rule_literals(rule: Rule, domain: Domain, typed: bool) -> Iterator[Literal]:
 # What the data are like
 
 
-class Table(Protocol):
+class SlicedRows(Protocol):
     """Rows of a relation: of one column as plain values, of others as tuples."""
 
     def __len__(self) -> int: ...
@@ -156,7 +156,7 @@ class Table(Protocol):
 class Statistics:
     """Estimates from samples of the rows of each relation."""
 
-    def __init__(self, rows: Mapping[Relation, Table]) -> None:
+    def __init__(self, rows: Mapping[Relation, SlicedRows]) -> None:
         self._sizes = {relation: len(found) for relation, found in rows.items()}
         self._samples = {relation: found[:: max(1, len(found) // SAMPLE)] for relation, found in rows.items()}
         self.degree = cache(self._degree)
