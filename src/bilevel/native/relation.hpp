@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cstring>
 
 #include "objects.hpp"
 
@@ -71,7 +70,12 @@ class RowTable {
     Number number;
   };
 
-  bool equal(Row one, Row other) const { return std::memcmp(one, other, arity_ * sizeof(Object)) == 0; }
+  // Not by memcmp, which waits for what was written a moment ago in smaller parts.
+  bool equal(Row one, Row other) const {
+    for (int i = 0; i < arity_; ++i)
+      if (one[i] != other[i]) return false;
+    return true;
+  }
 
   uint32_t hash(Row row) const {
     uint64_t hash = 0;
