@@ -29,10 +29,20 @@ def test_rules_are_shown_in_every_format() -> None:
     rules = parse_rules(BLOCKS)
     assert FORMATS["text"](rules) == BLOCKS
     assert FORMATS["english"](rules) == ENGLISH
-    assert FORMATS["markdown"](rules[:1]).splitlines()[-1] == (
-        "| 1 | `holding(?x)`, `clear(?l)` | `at(?x, ?l)` | `place(?x, ?l)` |"
+    assert [FORMATS[name](()).splitlines()[0] for name in FORMATS] == ["", "0 rules."]
+
+
+def test_orders_and_paths_are_sentences() -> None:
+    rules = parse_rules(
+        """variables: ?r - rover, ?x - place, ?y - place, ?z - place
+        on(?x, ?y) after on(?y, ?z) if wide(?z)
+        1: road>(?r, ?x, ?y, ?z) & goal at(?r, ?z) -> drive(?r, ?x, ?y)"""
     )
-    assert [FORMATS[name](()).splitlines()[0] for name in FORMATS][::2] == ["", "0 rules."]
+    assert FORMATS["english"](rules).splitlines()[2:] == [
+        "If place z is wide, achieve that place y is on z before place x is on y.",
+        "1. If a shortest way for rover r from place x to place z begins with place y and it is a goal that r is at z, "
+        "do drive(r, x, y).",
+    ]
 
 
 def test_the_reason_for_one_action_names_its_objects() -> None:

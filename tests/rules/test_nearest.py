@@ -45,6 +45,18 @@ def test_achieved_goals_and_goals_nobody_speaks_about() -> None:
     )
 
 
+def test_a_goal_that_waits_is_told() -> None:
+    rules = parse_rules(
+        """variables: ?x - block, ?y - block, ?z - block
+        on(?x, ?y) after on(?y, ?z)
+        1: holding(?x) & clear(?y) & goal on(?x, ?y) -> stack(?x, ?y)"""
+    )
+    state, objects = facts("holding a, clear b"), dict.fromkeys("abc", "block")
+    assert why_not(rules, shipped_domain("blocksworld"), state, facts("on a b, on b c"), objects) == (
+        "rule 1 stack(b, c): holding(b) does not hold (and 1 more unmet)\non(a, b) waits for on(b, c)"
+    )
+
+
 @pytest.mark.parametrize(
     ("rule", "state", "objects", "reason"),
     [

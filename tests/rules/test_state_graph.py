@@ -4,49 +4,55 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import pytest
 
 from bilevel.rules.complete import failing, small_graphs, way_to_a_goal
-from bilevel.rules.matching import Match, bindings, output_variables
-from bilevel.rules.rule import Rule
+from bilevel.rules.matching import Match, matches_in_order
+from bilevel.rules.paths import path_of, paths_for
+from bilevel.rules.rule import GoalOrder, Rule
 from bilevel.rules.rule_file import parse_rules
 from bilevel.rules.small_problems import small_problems
 from bilevel.rules.state_graph import StateGraph
-from bilevel.symbolic.domain import Atom, Domain, Facts, Problem
+from bilevel.rules.verify import Answer, verify
+from bilevel.symbolic.domain import Atom, Domain, Facts, Parameter, Problem
 from bilevel.symbolic.pddl import parse_problem
-from bilevel.symbolic.semantics import applicable, ground_action, progress
+from bilevel.symbolic.semantics import applicable, ground_action, progress, substitute
 from bilevel.tabletop.problems import shipped_domain, training_problems
+from engine_cases import random_orders, with_random_path
 from random_rules import OBJECTS, random_atoms, random_domain, random_rule
 
 Place = tuple[Facts, Atom | None]  # a state, and the goal fact that is being served
 
 
-def choices(
+def tied(
     rules: Sequence[Rule], domain: Domain, state: Facts, goal: Facts, objects: Mapping[str, str], served: Atom | None
 ) -> list[Match]:
-    """Every instance of the first rule that applies, of those that serve the fact if there are any."""
-    for wanted in (served, None) if served else (None,):
-        for rule in sorted(rules, key=lambda rule: rule.priority):
-            found = [Match(rule, binding) for binding in bindings(rule, domain, state, goal, objects)]
-            found = [match for match in found if wanted is None or wanted in match.served]
-            if found:
-                return sorted(found, key=lambda match: [match.binding[v] for v in output_variables(rule)])
-    return []
+    """What fires, of those that serve the fact if there are any, and what only its names put behind."""
+    matches = list(matches_in_order(rules, domain, state, goal, objects))
+    matches = [match for match in matches if served in match.served] or matches
+
+    def length(match: Match) -> int:
+        path = path_of(match.rule)
+        return paths_for(match.rule, state)[substitute(path, match.binding)] if path else 0
+
+    return [m for m in matches if m.rule is matches[0].rule and length(m) == length(matches[0])]
 
 
 def walks_always_end(
-    rules: Sequence[Rule], domain: Domain, start: Facts, goal: Facts, objects: Mapping[str, str], commit: bool
+    rules: Sequence[Rule], problem: Problem, domain: Domain, commit: bool = False, every_tie: bool = True
 ) -> bool:
-    """Whether the policy gets from the start into no places that it may stay in for ever, as ties may be decided."""
+    """Whether the policy gets into no places that it may stay in for ever, however ties are decided, or by name."""
     after: dict[Place, list[set[Place]]] = {}  # for each choice what it may lead to
-    queue: list[Place] = [(start, None)]
+    queue: list[Place] = [(problem.state, None)]
     for place in queue:
         state, served = place
-        if place in after or goal <= state:
+        if place in after or problem.goal <= state:
             continue
         after[place] = []
-        for match in choices(rules, domain, state, goal, objects, served):
+        matches = tied(rules, domain, state, problem.goal, problem.all_objects(domain), served)
+        for match in matches if every_tie else matches[:1]:
             action = ground_action(domain, match.action)
             if not applicable(state, action):
                 return False
@@ -66,12 +72,12 @@ def assert_agrees(graph: StateGraph, rules: Sequence[Rule], goal: Facts) -> int:
     for commit in (False, True):
         for (state, committed), chosen in graph.follow(goal, range(len(graph)), commit=commit).choices.items():
             facts = graph.facts(state)
-            expected = choices(rules, domain, facts, goal, objects, committed) if not goal <= facts else []
+            expected = tied(rules, domain, facts, goal, objects, committed) if not goal <= facts else []
             assert {choice.label.action for choice in chosen} == {match.action for match in expected}
         fails = [
             state
             for state in graph.attainable(goal)
-            if not walks_always_end(rules, domain, graph.facts(state), goal, objects, commit)
+            if not walks_always_end(rules, Problem("p", "", objects, graph.facts(state), goal), domain, commit)
         ]
         found = failing(graph, goal, commit)
         assert found or not fails
@@ -117,13 +123,19 @@ def test_policies_fail_where_running_them_fails(name: str) -> None:
     assert failures > 10
 
 
-@pytest.mark.parametrize("block", range(3))
-def test_policies_fail_where_running_them_fails_in_random_domains(block: int) -> None:
+def random_rules(rng: random.Random, domain: Domain) -> list[Rule]:
+    """Rules with paths and orders of goals, perhaps."""
+    orders = random_orders(rng, domain)
+    rules = [with_random_path(rng, domain, random_rule(rng, domain)) for _ in range(4)]
+    return [replace(rule, orders=orders) for rule in rules]
+
+
+def test_policies_fail_where_running_them_fails_in_random_domains() -> None:
     compared = failures = 0
-    for seed in range(block * 30, block * 30 + 30):
+    for seed in range(120):
         rng = random.Random(seed)
         domain = random_domain(rng)
-        rules = [random_rule(rng, domain) for _ in range(4)]
+        rules = random_rules(rng, domain)
         start = random_atoms(rng, domain, OBJECTS, 12)
         graph = StateGraph(domain, Problem("p", domain.name, OBJECTS, start, frozenset()), rules)
         if graph.explore(60) and len(graph) > 2:
@@ -131,8 +143,35 @@ def test_policies_fail_where_running_them_fails_in_random_domains(block: int) ->
             graph.goal_facts = frozenset(rng.sample(facts, min(3, len(facts))))
             failures += assert_agrees(graph, rules, graph.goal_facts)
             compared += 1
-    assert compared > 5
-    assert failures > 5
+    assert compared > 20
+    assert failures > 20
+
+
+def test_verdicts_are_those_of_the_definition() -> None:
+    differing = 0
+    for seed in range(600):
+        rng = random.Random(seed)
+        domain = random_domain(rng)
+        start = random_atoms(rng, domain, OBJECTS, 12)
+        graph = StateGraph(domain, Problem("p", domain.name, OBJECTS, start, frozenset()))
+        graph.explore(20)
+        goal = sorted(graph.facts(rng.randrange(len(graph))) - start)[:6]
+        orders = (lifted(*rng.sample(goal, 2)),) if len(goal) > 1 else ()
+        rules = [replace(with_random_path(rng, domain, random_rule(rng, domain)), orders=orders) for _ in range(4)]
+        problem = Problem("p", domain.name, OBJECTS, start, frozenset(goal))
+        answer = verify(rules, domain, problem, max_states=30).answer
+        if answer is not Answer.BOUND_HIT:
+            assert (answer is Answer.SOLVED) == walks_always_end(rules, problem, domain, every_tie=False), seed
+            without_orders = [replace(rule, orders=()) for rule in rules]
+            differing += answer is not verify(without_orders, domain, problem, max_states=30).answer
+    assert differing > 2
+
+
+def lifted(later: Atom, earlier: Atom) -> GoalOrder:
+    """The order of two goals with a variable for each object."""
+    names = {term: f"?{term}" for term in (*later.terms, *earlier.terms)}
+    variables = tuple(Parameter(name, "object") for name in names.values())
+    return GoalOrder(variables, substitute(later, names), substitute(earlier, names))
 
 
 def test_a_plan_leads_to_one_more_goal_fact_and_keeps_the_goal_in_reach() -> None:

@@ -24,9 +24,9 @@ rules_argument = argument("file", "FILE", "Rule file.")
 
 @command("rules show", "ferry.rules --format english")
 @rules_argument
-@option("--format", ("text", "markdown", "english"), "How to print it.", "text", name="form")
+@option("--format", ("text", "english"), "How to print it.", "text", name="form")
 def show(file: Path, form: str) -> None:
-    """Print a rule file as text, as a Markdown table or in plain English."""
+    """Print a rule file as text or in plain English."""
     from bilevel.rules.explanation import FORMATS
     from bilevel.rules.rule_file import read_rules
 
@@ -54,7 +54,7 @@ def verify(file: Path, domain: Path, problems: tuple[Path, ...], max_states: int
     With --grow the problems are seeds of a family: every problem with up to N objects of the given types, up to
     renaming, with every goal that can come up; `colour+tray=3` grows types together.
     """
-    from bilevel.rules.nearest import why_not
+    from bilevel.rules.nearest import goals_that_wait, why_not
     from bilevel.rules.rule_file import read_rules
     from bilevel.rules.small_problems import parse_counts
     from bilevel.rules.verify import Answer, Ending, verify, verify_family
@@ -68,10 +68,10 @@ def verify(file: Path, domain: Path, problems: tuple[Path, ...], max_states: int
         verdicts = [(problem.name, verify(rules, read_domain, problem, max_states)) for problem in read_problems]
     for name, verdict in verdicts:
         text, found = str(verdict), verdict.counterexample
-        if found is not None and found.ending is Ending.NO_RULE:
-            objects = found.problem.all_objects(read_domain)
-            reasons = why_not(rules, read_domain, found.state, found.problem.goal, objects)
-            text += "".join(f"\n  {reason}" for reason in reasons.splitlines())
+        if found is not None:
+            lacking = rules, read_domain, found.state, found.problem.goal, found.problem.all_objects(read_domain)
+            reasons = why_not(*lacking).splitlines() if found.ending is Ending.NO_RULE else goals_that_wait(*lacking)
+            text += "".join(f"\n  {reason}" for reason in reasons)
         values = {"problem": name, "answer": verdict.answer.value, "explored": verdict.explored, "text": text}
         answer(values, f"{name}: {text}")
     return 0 if all(verdict.answer is Answer.SOLVED for _, verdict in verdicts) else 1

@@ -23,8 +23,9 @@ from typing import NamedTuple
 from bilevel.rules.closures import can_be_chained, closure
 from bilevel.rules.learning import rules_of_segment, subsumes
 from bilevel.rules.matching import free_variables
+from bilevel.rules.paths import static_predicates
 from bilevel.rules.random_problems import random_larger_problems
-from bilevel.rules.rule import Rule, canonical
+from bilevel.rules.rule import Rule, canonical, orders_of
 from bilevel.rules.rule_file import check_rules
 from bilevel.rules.small_problems import (
     Size,
@@ -288,7 +289,7 @@ class Completer:
     def _learn(self, steps: Sequence[TraceStep], objects: Mapping[str, str], asked_by: int | None) -> bool:
         """Learn from a way to one goal fact; return whether there is anything new in it."""
         way = asked_by, *((step.action.action, step.outcome, step.goal) for step in steps)
-        if way in self._learned:
+        if not steps or way in self._learned:
             return False
         self._learned.add(way)
         (fact,) = steps[-1].goal
@@ -297,7 +298,7 @@ class Completer:
 
     def _add(self, rule: Rule, asked_by: int | None) -> bool:
         """Add a rule whose priority is its distance to a goal fact, unless others make it superfluous already."""
-        new = replace(rule, priority=self._last + rule.priority)
+        new = replace(rule, priority=self._last + rule.priority, orders=orders_of(self.given))
         if any(subsumes(other, new, self.domain) for other in chain(self.given, self.found)):
             return False
         self.found = {other: n for other, n in self.found.items() if not subsumes(new, other, self.domain)}
@@ -427,7 +428,8 @@ class Completer:
             memory = f"this holds for the memoryless policy, {also} commitment{hint}"
         every = f"from every state from which the goals can be reached ({number} states with goals)"
         lines = [f"no rule missing and no loop for all problems of {sizes}, {every}", memory]
-        if static := static_predicates(small, self.domain):
+        known = {atom.predicate for problem in small for atom in problem.state}
+        if static := sorted(known.intersection(static_predicates(self.domain))):
             lines.append(f"facts that no action changes are as in the problems given: {', '.join(static)}")
         return lines
 
@@ -461,18 +463,18 @@ def steps_of(graph: StateGraph, goal: Facts, commit: bool) -> int:
 
 
 def way_to_a_goal(graph: StateGraph, state: int, goal: Facts) -> list[TraceStep]:
-    """Return a way to one more goal fact, on which the whole goal stays attainable.
+    """Return a way to one more goal fact, on which the whole goal stays attainable; none where all wait.
 
-    The fact is one that is nearest. Of ways of the same length it is one that undoes the fewest goal facts and comes
-    closest to the whole goal.
+    The fact is one in turn that is nearest. Of ways of the same length it is one that undoes the fewest goal facts and
+    comes closest to the whole goal.
     """
     inside = graph.attainable(goal)
     remaining = graph.distances(goal, inside)
-    facts = sorted(goal - graph.facts(state))
+    facts = sorted(graph.in_turn(state, goal) - graph.facts(state))
     distances = {fact: graph.distances(frozenset({fact}), inside) for fact in facts}
-    fact = min(facts, key=lambda fact: distances[fact].get(state, FAR))
-    steps = []
-    while left := distances[fact][state]:
+    fact = min(facts, key=lambda fact: distances[fact].get(state, FAR), default=None)
+    steps = list[TraceStep]()
+    while fact and (left := distances[fact][state]):
         here = graph.facts(state)
         ways = [
             (action, result)
@@ -536,13 +538,6 @@ def _connected(rule: Rule) -> list[set[str]]:
 
 
 # What no policy can mend
-
-
-def static_predicates(problems: Sequence[Problem], domain: Domain) -> tuple[str, ...]:
-    """Return the predicates that the problems' states have facts of and that no action changes."""
-    outcomes = [outcome for schema in domain.schemas.values() for outcome in schema.outcomes]
-    changing = {atom.predicate for outcome in outcomes for atom in outcome.add | outcome.delete}
-    return tuple(sorted({atom.predicate for problem in problems for atom in problem.state} - changing))
 
 
 def dead_ends(spaces: Iterable[tuple[StateGraph, Iterable[Facts]]]) -> Iterator[str]:

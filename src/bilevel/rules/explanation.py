@@ -1,4 +1,4 @@
-"""Rules and domains for people to read: in plain English, by one template, and as a Markdown table.
+"""Rules and domains for people to read: in plain English, by one template.
 
 `If you hold block b, place p is clear and it is a goal that b is at p, do place(b, p).` Nothing here knows any one
 domain: a predicate's name is split into words, and the first pattern that fits says what they mean of its arguments.
@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 
 from bilevel.rules.closures import MARK
-from bilevel.rules.rule import Rule
+from bilevel.rules.paths import PATH
+from bilevel.rules.rule import GoalOrder, Rule, orders_of
 from bilevel.rules.rule_file import format_rules
 from bilevel.symbolic.domain import EQUALITY, Action, Atom, Domain, Facts, Outcome, Parameter, Schema
 
@@ -47,6 +48,10 @@ def clause(atom: Atom, name: Callable[[str], str] = _plain, adverb: str = "") ->
     """Return an atom as a clause about terms so named; `adverb`, as `not` or `no longer`, goes with its verb."""
     words = re.sub(r"[-_]+|(?<=[a-z0-9])(?=[A-Z])", " ", atom.predicate.removesuffix(MARK)).lower().strip()
     names = [name(term) for term in atom.terms]
+    if atom.predicate.endswith(PATH):
+        *others, here, following, there = names
+        way = f"a shortest way{f' for {listed(others)}' if others else ''} from {here} to {there}"
+        return f"{way} begins with {following}"
     found = ((re.fullmatch(pattern, words), text) for pattern, text in _CLAUSES.get(len(names), ()))
     template = next((match.expand(text) for match, text in found if match), None)
     if template is None:
@@ -81,6 +86,13 @@ def sentence(rule: Rule, binding: Mapping[str, str] | None = None) -> str:
     return f"{'If' if binding is None else 'Because'} {listed(said)}, {order}" if said else f"Always {order}"
 
 
+def order_sentence(order: GoalOrder) -> str:
+    """Return as one sentence which goal comes before which."""
+    name = _introducing(order.variables)
+    condition = f"If {listed([clause(atom, name) for atom in sorted(order.condition)])}, a" if order.condition else "A"
+    return f"{condition}chieve that {clause(order.earlier, name)} before {clause(order.later, name)}."
+
+
 def summary(rules: Sequence[Rule]) -> str:
     """Return a policy in a few sentences: how many rules there are, and the usual actions for each kind of goal."""
     said = [f"{len(rules)} rule{'' if len(rules) == 1 else 's'}."]
@@ -96,29 +108,14 @@ def _goal_predicates(rule: Rule) -> list[str]:
 
 
 def english(rules: Sequence[Rule]) -> str:
-    """Return the summary, then a sentence for each rule after its priority."""
-    lines = [f"{rule.priority}. {sentence(rule)}" for rule in rules]
+    """Return the summary, then a sentence for each order of goals, and for each rule after its priority."""
+    lines = [order_sentence(order) for order in orders_of(rules)]
+    lines += [f"{rule.priority}. {sentence(rule)}" for rule in rules]
     return "\n".join([summary(rules), *([""] if lines else []), *lines]) + "\n"
-
-
-def markdown(rules: Sequence[Rule]) -> str:
-    """Return a table with one row for each rule."""
-    lines = [("Priority", "If", "and the goal is", "then do"), ("---:", "---", "---", "---")]
-    for rule in rules:
-        goals = [condition for condition in rule.conditions() if condition.startswith("goal ")]
-        others = [condition for condition in rule.conditions() if condition not in goals]
-        wanted = [goal.removeprefix("goal ") for goal in goals]
-        lines.append((str(rule.priority), _code(others), _code(wanted), _code([str(rule.action)])))
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
-
-
-def _code(parts: Sequence[str]) -> str:
-    return ", ".join(f"`{part}`" for part in parts) or "–"
 
 
 FORMATS: Mapping[str, Callable[[Sequence[Rule]], str]] = {
     "text": format_rules,
-    "markdown": markdown,
     "english": english,
 }
 

@@ -13,8 +13,18 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from bilevel.rules.closures import closures_in, with_closures
-from bilevel.rules.matching import Binding, Match, checked_types, free_variables, unify
-from bilevel.rules.rule import Rule
+from bilevel.rules.matching import (
+    Binding,
+    Match,
+    checked_types,
+    direct_waits,
+    free_variables,
+    goals_in_turn,
+    predecessors,
+    unify,
+)
+from bilevel.rules.paths import paths_for
+from bilevel.rules.rule import Rule, orders_of
 from bilevel.symbolic.domain import EQUALITY, ROOT_TYPE, Action, Atom, Domain, Facts, Outcome, Schema, is_variable
 from bilevel.symbolic.semantics import GroundAction, bind_outcome, ground, ground_action, substitute
 
@@ -57,18 +67,31 @@ def why_not(
     found = sorted(misses, key=lambda miss: (miss.cost, miss.match.rule.priority))[:limit]
     if not found:
         return "some rule applies"
+    waiting = goals_that_wait(rules, domain, state, goal, objects)
     if any(not miss.unmet_goals for miss in found):
-        return "\n".join(map(str, found))
+        return "\n".join([*map(str, found), *waiting])
     unachieved = sorted(goal - state)
     more = f" (and {len(unachieved) - limit} more)" if len(unachieved) > limit else ""
-    return f"no rule speaks about an unachieved goal: {', '.join(map(str, unachieved[:limit]))}{more}"
+    spoken = f"no rule speaks about an unachieved goal: {', '.join(map(str, unachieved[:limit]))}{more}"
+    return "\n".join([spoken, *waiting])
+
+
+def goals_that_wait(
+    rules: Sequence[Rule], domain: Domain, state: Facts, goal: Facts, objects: Mapping[str, str]
+) -> list[str]:
+    """Return a line for each unachieved goal that waits for others."""
+    waits = direct_waits(orders_of(rules), domain, goal, state, objects)
+    awaited = {later: sorted(predecessors(waits, later) - state) for later in sorted(waits.keys() - state)}
+    return [f"{later} waits for {', '.join(map(str, earlier))}" for later, earlier in awaited.items() if earlier]
 
 
 def nearest_instances(
     rules: Sequence[Rule], domain: Domain, state: Facts, goal: Facts, objects: Mapping[str, str]
 ) -> list[NearMiss]:
     """Return for each rule the instance that comes closest; nothing is missing where it applies."""
-    facts = with_closures(state, closures_in(rules, domain)).union(map(_as_goal, goal - state))
+    waits = direct_waits(orders_of(rules), domain, goal, state, objects)
+    facts = with_closures(state, closures_in(rules, domain)).union(*(paths_for(rule, state) for rule in rules))
+    facts = facts.union(map(_as_goal, goals_in_turn(waits, goal, state)))
     if any(map(free_variables, rules)):
         facts = facts.union(map(_as_known, objects))
     asked = {atom.predicate for rule in rules for atom in _conditions(rule)}
@@ -103,7 +126,7 @@ class _Search:
 
     def __init__(self, rule: Rule, domain: Domain, facts: Facts, index: Index, objects: Mapping[str, str]) -> None:
         self.rule, self.domain, self.facts, self.index, self.objects = rule, domain, facts, index, objects
-        self.checked = checked_types(rule, domain)
+        self.checked, self.in_turn = checked_types(rule, domain), " that waits for no other" if rule.orders else ""
         self.best: NearMiss | None = None
         self.visits = 0
 
@@ -150,7 +173,9 @@ class _Search:
     def miss(self, binding: Binding) -> NearMiss:
         """Return the rule with this binding, and what it then lacks."""
         goals = [substitute(atom, binding) for atom in self.rule.in_reading_order(self.rule.goal_condition)]
-        unmet = [f"{atom} is not an unachieved goal" for atom in goals if _as_goal(atom) not in self.facts]
+        unmet = [
+            f"{atom} is not an unachieved goal{self.in_turn}" for atom in goals if _as_goal(atom) not in self.facts
+        ]
         return NearMiss(Match(self.rule, binding), (*self.unmet_conditions(binding), *unmet), len(unmet))
 
     def unmet_conditions(self, binding: Binding) -> Iterator[str]:

@@ -17,7 +17,7 @@ from itertools import chain, combinations, islice, permutations, product
 from math import prod
 from typing import NamedTuple
 
-from bilevel.rules.rule import Rule
+from bilevel.rules.rule import Rule, orders_of
 from bilevel.rules.state_graph import StateGraph
 from bilevel.symbolic.domain import ROOT_TYPE, Atom, BadInput, Domain, Facts, Parameter, Problem
 from bilevel.symbolic.semantics import new_object, substitute
@@ -240,7 +240,8 @@ def _renaming(names: Mapping[str, str]) -> Renaming:
 
 def symmetries(problem: Problem, rules: Sequence[Rule]) -> list[Renaming]:
     """Return the renamings of objects that leave the problem's state and the rules as they are, the identity first."""
-    fixed = {term for rule in rules for atom in (*rule.atoms, rule.action) for term in atom[1]}
+    said = [*rules, *(order.as_rule() for order in orders_of(rules))]
+    fixed = {term for rule in said for atom in (*rule.atoms, rule.action) for term in atom[1]}
     objects = {name: kind for name, kind in problem.objects.items() if name not in fixed}
     candidates = islice(namings(objects, objects), MOST_RENAMINGS)
     return [_renaming(n) for n in candidates if all(substitute(atom, n) in problem.state for atom in problem.state)]

@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import replace
 from functools import cache
 from itertools import chain, groupby, permutations, product
 from typing import NamedTuple, TypeVar
 
 from bilevel.rules.engine import RuleEngine
-from bilevel.rules.matching import Match, unify
-from bilevel.rules.rule import Rule
+from bilevel.rules.matching import direct_waits, goals_in_turn, unify
+from bilevel.rules.rule import Rule, orders_of
 from bilevel.symbolic.domain import (
     NO_FACTS,
     ROOT_TYPE,
@@ -63,9 +64,13 @@ class Result(NamedTuple):
 
 
 class Instance(NamedTuple):
-    """A rule for some objects in a state: it applies for every goal that has all the facts of `needed`."""
+    """A rule for some objects in a state: it applies where all the facts of `needed` are goals in turn.
+
+    Instances of one rule are tied unless one goes a shorter path than the other: their `place` differs then.
+    """
 
     rule: Rule
+    place: int
     action: Action
     needed: Facts
     served: Atom | None  # the goal fact that it works towards
@@ -89,7 +94,7 @@ class StateGraph:
         self.situations: list[Situation] = []
         self._numbers: dict[Situation, int] = {}
         self.rules = rules
-        self._engine_of = cache(lambda rule: RuleEngine([rule], domain, problem.state, problem.goal, self.objects))
+        self._engine_of = cache(self._start_engine)
         self._known: dict[Rule, dict[int, list[Instance]]] = {}
         self._uses = [*self._find_uses()]
         self._simplified = cache(self._simplify)
@@ -98,6 +103,7 @@ class StateGraph:
         self.moves = cache(self._find_moves)
         self.attainable = cache(self._find_attainable)
         self.distances = cache(self._find_distances)
+        self._static = problem.state  # of which the orders of goals ask for what no action changes
         self.set_rules(rules)
         self.number(Situation(problem.state))
 
@@ -188,6 +194,8 @@ class StateGraph:
     def set_rules(self, rules: Sequence[Rule]) -> None:
         """Follow these rules from now on; what is known of rules that stay is kept."""
         in_order = sorted(rules, key=lambda rule: rule.priority)  # stable: ties keep the given order
+        orders, static = orders_of(rules), self._static
+        self._waits = cache(lambda goal: direct_waits(orders, self.domain, goal, static, self.objects))
         self._rules = [(rule, self._known.setdefault(rule, {})) for rule in in_order]
         self._in_order: dict[int, list[Instance]] = {}
 
@@ -200,21 +208,34 @@ class StateGraph:
             self._in_order[state] = [instance for _, known in self._rules for instance in known[state]]
         return self._in_order[state]
 
-    def _first_ready(self, state: int, goal: Facts, served: Atom | None) -> list[Instance]:
-        """Return the instances that apply of the first rule that has any, or has any that serve one goal fact."""
+    def in_turn(self, state: int, goal: Facts) -> Facts:
+        """Return the unachieved goals that wait for no other, or, where none wait, all goals."""
+        waits = self._waits(goal)
+        return goals_in_turn(waits, goal, self.facts(state)) if waits else goal
+
+    def _first_ready(self, state: int, goals: Facts, served: Atom | None) -> list[Instance]:
+        """Return the tied instances that go first for goals in turn, of all or of those that serve one goal fact."""
         found: list[Instance] = []
         for instance in self.instances(state):
-            if found and instance.rule is not found[0].rule:
+            if found and instance[:2] != found[0][:2]:
                 break
-            if instance.needed <= goal and (served is None or instance.served == served):
+            if instance.needed <= goals and (served is None or instance.served == served):
                 found.append(instance)
         return found
+
+    def _start_engine(self, rule: Rule) -> RuleEngine:
+        """Return an engine that finds the instances of a rule for every goal, whichever goals wait."""
+        return RuleEngine([replace(rule, orders=())], self.domain, self._static, self.goal_facts, self.objects)
 
     def _find_instances(self, rule: Rule, state: int) -> list[Instance]:
         facts, made = self.situations[state]
         engine = self._engine_of(rule)
         engine.follow(facts, self.goal_facts, self._objects(made))
-        found = [Instance(rule, m.action, m.served, _first_served(m)) for m in engine.matches()]
+        found = []
+        for place in range(len(engine.rules)):
+            for match in (engine.match((place, values)) for values in engine.instances(place)):
+                aim = substitute(min(rule.goal_condition), match.binding) if rule.goal_condition else None
+                found.append(Instance(rule, place, match.action, match.served, aim))
         self.looked_at += 1 + len(found)
         return found
 
@@ -238,9 +259,8 @@ class StateGraph:
             state, committed = node
             if goal <= self.facts(state):
                 return None
-            tied = self._first_ready(state, goal, committed)
-            if committed is not None and not tied:
-                tied = self._first_ready(state, goal, None)
+            goals = self.in_turn(state, goal)
+            tied = self._first_ready(state, goals, committed) or self._first_ready(state, goals, None)
             if not every_tie and len(self.situations[state].made) < 2:
                 tied = tied[:1]
             first = {(i.action, i.served if commit else None): i for i in reversed(tied)}
@@ -297,11 +317,6 @@ class StateGraph:
         for variable, atoms in uses:
             stated = [atom for atom in atoms if atom.predicate in self.domain.predicates]
             yield variable, [atom for atom in stated if variable.name in atom.terms]
-
-
-def _first_served(match: Match) -> Atom | None:
-    condition = match.rule.goal_condition
-    return substitute(min(condition), match.binding) if condition else None
 
 
 Place = TypeVar("Place", bound=Hashable)
