@@ -16,20 +16,11 @@ from typing import NoReturn
 
 import click
 from click.exceptions import Exit, NoArgsIsHelpError
-from click.shell_completion import get_completion_class, shell_complete
+from click.shell_completion import shell_complete
 
-from bilevel import __version__
-from bilevel.cli.options import COMMANDS
+from bilevel.cli.options import COMPLETE, program
 from bilevel.cli.output import printable
 from bilevel.symbolic.domain import BadInput
-
-GROUPS = {
-    "demonstrations": "Check, replay, show and export data sets of demonstrations.",
-    "domain": "Learn domains from demonstrations, check them against some, show them.",
-    "benchmark": "Measure methods beyond the paper's table: where they fail as things get harder.",
-    "vla": "Set up SmolVLA, a vision-language-action model, and say whether it can be run.",
-    "rules": "Learn, complete, show and verify rule policies.",
-}
 
 # Which extra has a package that only some commands need: these import it when they run.
 EXTRAS = {
@@ -42,64 +33,11 @@ EXTRAS = {
     **dict.fromkeys(("jinja2", "markupsafe", "matplotlib", "pandas", "scipy"), "report"),
     "ray": "cluster",
 }
-COMPLETE = "_BILEVEL_COMPLETE"
 LONGEST_ERROR = 600  # characters
 
 
-class CommandGroup(click.Group):
-    """Commands that are listed in the order in which they were added, each with the first sentence of its help."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names of the commands."""
-        return list(self.commands)
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the whole sentences, where click would cut those that are long."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, each.get_short_help_str(200)) for name, each in self.commands.items()])
-
-
-def _print_completion(ctx: click.Context, param: click.Parameter, shell: str | None) -> None:
-    """Print the script that makes a shell complete commands, options and values."""
-    if shell is not None and (kind := get_completion_class(shell)):
-        click.echo(kind(program, {}, "bilevel", COMPLETE).source())
-        ctx.exit()
-
-
-@click.group(
-    "bilevel",
-    cls=CommandGroup,
-    context_settings={"help_option_names": ["-h", "--help"], "show_default": True, "max_content_width": 110},
-    epilog="bilevel COMMAND --help shows the options of a command.",
-)
-@click.version_option(__version__, message="%(prog)s %(version)s")
-@click.option(
-    "--completion",
-    metavar="SHELL",
-    type=click.Choice(["bash", "zsh", "fish"]),
-    is_eager=True,
-    expose_value=False,
-    callback=_print_completion,
-    help="Print a script that completes commands and options in bash, zsh or fish.",
-)
-def program() -> None:
-    """BISON: learn bilevel policies from demonstrations, run and measure them."""
-
-
-def _add(name: str, command: click.Command) -> None:
-    """Add a command to the program, or to its group there."""
-    of, _, last = name.rpartition(" ")
-    if of and of not in program.commands:
-        program.add_command(CommandGroup(of, help=GROUPS[of]))
-    group = program.commands[of] if of else program
-    assert isinstance(group, click.Group)
-    group.add_command(command, last)
-
-
 for _module in ("running", "data", "domains", "learning", "evaluation", "experiments", "vla", "rules", "planning"):
-    import_module(f"bilevel.cli.{_module}")  # which adds its commands to COMMANDS
-for _name, _command in COMMANDS.items():
-    _add(_name, _command)
+    import_module(f"bilevel.cli.{_module}")  # which adds its commands to the program
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

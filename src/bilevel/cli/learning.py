@@ -52,7 +52,7 @@ CONFIG = ("complete", "relevance", "recorded_actions", "algorithm")  # and of le
     "--algorithm", ("single-goal", "printed"), "Learn rules goal by goal, or as the paper prints it.", "single-goal"
 )
 @option("--recorded-actions", "on|off", "Count the recorded action of unexplained steps (by default on with `best`).")
-@words("--from-episodes", "FILE...", "Results of evaluate --keep-incidents: learn from these states, too.", kind="FILE")
+@words("--from-episodes", "FILE...", "Results of evaluate --keep-incidents: learn from these states, too.")
 @option("--learn-domain", bool, "Learn the actions of the domain, too, whatever domain the demonstrations have.")
 @shared("workers", "log")
 def learn(folder: Path, output: Path, task: str | None, **options: Any) -> None:

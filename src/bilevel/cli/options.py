@@ -1,4 +1,4 @@
-"""What the options of several commands share: their types, options of several words, and reading files."""
+"""The program, how its commands are made, and what their options share: types, and what they name."""
 
 from __future__ import annotations
 
@@ -6,24 +6,35 @@ import json
 import math
 import re
 from collections.abc import Callable, Sequence
-from functools import reduce
+from functools import partial, reduce
 from inspect import cleandoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.shell_completion import get_completion_class
 
+from bilevel import __version__
 from bilevel.cli.output import keep_json
 from bilevel.symbolic.domain import BadInput
 
 if TYPE_CHECKING:
     from bilevel.symbolic.domain import Domain, Problem
-    from bilevel.symbolic.packed import PackedProblem
     from bilevel.tasks.task import Task
 
 MOST = 1_000_000_000  # of whole numbers; more can only be a mistake
 MOST_SIZES = 10_000  # in a range of numbers of objects
+COMPLETE = "_BILEVEL_COMPLETE"  # the variable by which a shell asks for completions
 NAMELESS = Path()  # of an option that was given without the name of a file
+
+
+class CommandGroup(click.Group):
+    """Commands that are listed in the order in which they were added, each with the first sentence of its help."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the whole sentences, where click would cut those that are long."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, each.get_short_help_str(200)) for name, each in self.commands.items()])
 
 
 class Command(click.Command):
@@ -43,26 +54,70 @@ class Command(click.Command):
         return super().parse_args(ctx, words)
 
 
+def print_completion(ctx: click.Context, param: click.Parameter, shell: str | None) -> None:
+    """Print the script that makes a shell complete commands, options and values."""
+    if shell is not None and (kind := get_completion_class(shell)):
+        click.echo(kind(program, {}, "bilevel", COMPLETE).source())
+        ctx.exit()
+
+
+@click.group(
+    "bilevel",
+    cls=CommandGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "show_default": True, "max_content_width": 110},
+    epilog="bilevel COMMAND --help shows the options of a command.",
+)
+@click.version_option(__version__, message="%(prog)s %(version)s")
+@click.option(
+    "--completion",
+    metavar="SHELL",
+    type=click.Choice(["bash", "zsh", "fish"]),
+    is_eager=True,
+    expose_value=False,
+    callback=print_completion,
+    help="Print a script that completes commands and options in bash, zsh or fish.",
+)
+def program() -> None:
+    """BISON: learn bilevel policies from demonstrations, run and measure them."""
+
+
+GROUPS = {
+    "demonstrations": "Check, replay, show and export data sets of demonstrations.",
+    "domain": "Learn domains from demonstrations, check them against some, show them.",
+    "benchmark": "Measure methods beyond the paper's table: where they fail as things get harder.",
+    "vla": "Set up SmolVLA, a vision-language-action model, and say whether it can be run.",
+    "rules": "Learn, complete, show and verify rule policies.",
+}
 COMMANDS: dict[str, Command] = {}  # by their names, such as "rules learn", in the order of the help
+JSON = click.Option(
+    ["--json"],
+    is_flag=True,
+    expose_value=False,
+    callback=keep_json,
+    help="Print JSON instead of text: one object, or one for each thing.",
+)
 
 
 def command(name: str, *examples: str, json: bool = True) -> Callable[[Callable[..., Any]], Command]:
-    """Return the decorator that makes a command of a function and keeps it in `COMMANDS`.
+    """Return the decorator that makes a command of a function and adds it to the program, or to its group there.
 
     Its help is the docstring, and what may stand behind its name as examples. With `json`, it takes the option --json,
     which `answer` and `say` follow.
     """
+    group, _, last = name.rpartition(" ")
 
     def add(function: Callable[..., Any]) -> Command:
         lines = [f"  bilevel {name} {example}".rstrip() for example in examples]
-        shown = "\n".join(["\b", "Examples:" if len(lines) > 1 else "Example:", *lines])
-        text = f"{cleandoc(function.__doc__ or '')}\n\n{shown}"
-        COMMANDS[name] = made = click.command(name.rpartition(" ")[2], cls=Command, help=text)(function)
+        head = "Examples:" if len(lines) > 1 else "Example:"
+        text = "\n".join([cleandoc(function.__doc__ or ""), "", "\b", head, *lines])
+        COMMANDS[name] = made = click.command(last, cls=Command, help=text)(function)
         if json:
-            told = "Print JSON instead of text: one object, or one for each thing."
-            made.params.append(
-                click.Option(["--json"], is_flag=True, expose_value=False, callback=keep_json, help=told)
-            )
+            made.params.append(JSON)
+        if group and group not in program.commands:
+            program.add_command(CommandGroup(group, help=GROUPS[group]))
+        parent = program.commands[group] if group else program
+        assert isinstance(parent, CommandGroup)
+        parent.add_command(made)
         return made
 
     return add
@@ -84,14 +139,8 @@ def option(flag: str, kind: Any, text: str, default: Any = None, **further: Any)
     return click.option(*names, type=KINDS.get(kind, str), help=text, **further)
 
 
-def required(name: str, kind: str, text: str, **further: Any) -> Callable[..., Any]:
-    """Return the decorator that adds an option which a command cannot do without."""
-    return option(name, kind, text, required=True, show_default=False, **further)
-
-
-def words(name: str, metavar: str, text: str, kind: str = "TEXT", **further: Any) -> Callable[..., Any]:
-    """Return the decorator that adds an option of several words."""
-    return option(name, kind, text, metavar=metavar, multiple=True, **further)
+required = partial(option, required=True)  # an option that a command cannot do without
+words = partial(option, multiple=True)  # an option of several words
 
 
 def argument(name: str, kind: str, text: str, **further: Any) -> Callable[..., Any]:
@@ -107,10 +156,9 @@ class FiniteRange(click.FloatRange):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Return the number."""
-        number: float = super().convert(value, param, ctx)
-        if not math.isfinite(number):
+        if not math.isfinite(number := super().convert(value, param, ctx)):
             self.fail(f"{value} is not a finite number.", param, ctx)
-        return number
+        return float(number)
 
 
 def local_path(text: str) -> Path:
@@ -144,6 +192,7 @@ def picture_size(text: str) -> tuple[int, int]:
 
 KINDS: dict[str, Any] = {  # of options and arguments; other names are those of texts
     "FILE": local_path,
+    "FILE...": local_path,
     "DIR": local_path,
     "N": click.IntRange(0, MOST),
     "N>0": click.IntRange(1, MOST),
@@ -253,22 +302,12 @@ def read(domain_path: Path, *problem_paths: Path) -> tuple[Domain, list[Problem]
     return domain, [read_problem(path, domain) for path in problem_paths]
 
 
-def read_large(domain_path: Path, problem_path: Path) -> tuple[Domain, Problem | PackedProblem]:
-    """Read a domain and a problem, which is packed where it can be."""
-    from bilevel.symbolic.packed import read_packed
-    from bilevel.symbolic.pddl import read_domain, read_problem
-
-    domain = read_domain(domain_path)
-    return domain, read_packed(problem_path, domain) or read_problem(problem_path, domain)
-
-
 def task_of(name: str, source: str | None, whose: str, remedy: str = "add --task") -> Task:
     """Return the task that `source` names, else the one that is registered by this name; `BadInput` without one."""
     from bilevel.tasks.registry import find_task, registered_task
 
-    task = find_task(source) if source else registered_task(name)
-    if task is None:
-        of, _, labels = name.partition("+")
-        place = f"{of}+{Path(whose) / labels}.py" if labels else "file.py:task"
-        raise BadInput(f"{whose} is of the task '{name}', which is not registered here; {remedy} {place}")
-    return task
+    if task := find_task(source) if source else registered_task(name):
+        return task
+    of, _, labels = name.partition("+")
+    place = f"{of}+{Path(whose) / labels}.py" if labels else "file.py:task"
+    raise BadInput(f"{whose} is of the task '{name}', which is not registered here; {remedy} {place}")

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import TYPE_CHECKING, TypeVar
 
 import click
@@ -35,12 +36,12 @@ def _printable_line(line: str, most: int) -> str:
 
 def keep_json(ctx: click.Context, param: click.Parameter, value: bool) -> None:
     """Note whether a command was given --json."""
-    ctx.meta[__name__] = value
+    ctx.meta["json"] = value
 
 
 def wants_json() -> bool:
     """Return whether the command that runs was given --json."""
-    return bool(click.get_current_context().meta.get(__name__))
+    return bool(click.get_current_context().meta.get("json"))
 
 
 def answer(values: Mapping[str, object], *lines: str) -> None:
@@ -76,34 +77,25 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     ]
 
 
-def duration(seconds: float) -> str:
-    """Return a time in words that a person plans with."""
-    for unit, length, most in (("s", 1, 90), ("min", 60, 90 * 60), ("h", 3600, 48 * 3600)):
-        if seconds < most:
-            return f"{seconds / length:.{int(unit == 'h')}f} {unit}"
-    return f"{seconds / 86400:.1f} days"
-
-
 @contextmanager
-def progress_line(resumes: bool = False, silent: bool = False) -> Iterator[Callback]:
+def progress_line(resumes: bool = False) -> Iterator[Callback]:
     """Give a callback that shows how far work is; where it `resumes`, Ctrl-C says so."""
-    line = ProgressLine(silent)
+    line = ProgressLine()
     try:
         yield line
     except KeyboardInterrupt:
         again = "; run the same command again to go on" if resumes else ""
         raise KeyboardInterrupt(f"interrupted{f' while {line.text}' if line.text else ''}{again}") from None
     finally:
-        line.clear()
+        line.show("", end="")
 
 
 class ProgressLine:
     """One line on standard error: on a terminal all the time, elsewhere now and then."""
 
-    def __init__(self, silent: bool = False) -> None:
+    def __init__(self) -> None:
         self.text = ""
         self._is_terminal = sys.stderr is not None and sys.stderr.isatty()
-        self._every = float("inf") if silent else SHOWN_EVERY if self._is_terminal else SAID_EVERY
         self._shown = time.monotonic()
         self._stage, self._began, self._first = "", self._shown, 0
 
@@ -114,19 +106,17 @@ class ProgressLine:
             self._stage, self._began, self._first = progress.stage, now, progress.done
         of = f" of {progress.total:,}" if progress.total is not None else ""
         self.text = printable(progress.stage, 60) + (f", {progress.done:,}{of}" if of or progress.done else "")
-        if now - self._shown < self._every:
+        if now - self._shown < (SHOWN_EVERY if self._is_terminal else SAID_EVERY):
             return
         self._shown, done = now, progress.done - self._first
         values = "".join(f"; {name} {value:.4g}" for name, value in progress.values.items())
         left = (now - self._began) / done * (progress.total - progress.done) if done and progress.total else 0.0
-        line = f"{self.text}{values}{f'; about {duration(left)} left' if left else ''}"
-        print(f"\r\033[K{line}" if self._is_terminal else line, end="" if self._is_terminal else "\n",
-              file=sys.stderr, flush=True)  # fmt: skip
+        self.show(f"{self.text}{values}{f'; about {timedelta(seconds=round(left))} left' if left else ''}")
 
-    def clear(self) -> None:
-        """Remove the line from the terminal."""
-        if self._is_terminal:
-            print("\r\033[K", end="", file=sys.stderr, flush=True)
+    def show(self, line: str, end: str = "\n") -> None:
+        """Print a line, on a terminal in the place of the last."""
+        print(f"\r\033[K{line}" if self._is_terminal else line, end="" if self._is_terminal else end,
+              file=sys.stderr, flush=True)  # fmt: skip
 
 
 def tracked(items: Iterable[Item], total: int, stage: str, callback: Callback) -> Iterator[Item]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bilevel.cli.options import argument, command, option, read_large, required, shared
+from bilevel.cli.options import argument, command, option, required, shared
 from bilevel.cli.output import answer, count, say, wants_json
 from bilevel.symbolic.domain import BadInput
 
@@ -35,18 +35,18 @@ def solve(domain: Path, problem: Path, rules: Path, plan: Path | None, memoryles
     Prints the plan, or writes it with --plan; exits with 1 and the reason when it stops short.
     """
     from bilevel.rules.rule_file import read_rules
-    from bilevel.rules.solving import solve
+    from bilevel.rules.solving import solve, unpacked
     from bilevel.symbolic.plans import plan_chunks
 
     started = time.perf_counter()
-    read_domain, read_problem = read_large(domain, problem)
+    read_domain, read_problem = _read(domain, problem)
     read = read_rules(rules, read_domain)
     ready = time.perf_counter()
     solution = solve(read_domain, read_problem, read, commit=not memoryless, **options)
     solved = time.perf_counter()
     steps, reason = len(solution.plan.actions), ""
     if not solution.is_solved:
-        reason = _why_unsolved(read_domain, _unpacked(read_problem), read, solution)
+        reason = _why_unsolved(read_domain, unpacked(read_problem), read, solution)
     elif plan is not None:
         from bilevel.files import write_atomically
 
@@ -68,6 +68,15 @@ def solve(domain: Path, problem: Path, rules: Path, plan: Path | None, memoryles
     return 0 if solution.is_solved else 1
 
 
+def _read(domain_path: Path, problem_path: Path) -> tuple[Domain, Problem | PackedProblem]:
+    """Read a domain and a problem, which is packed where it can be."""
+    from bilevel.symbolic.packed import read_packed
+    from bilevel.symbolic.pddl import read_domain, read_problem
+
+    domain = read_domain(domain_path)
+    return domain, read_packed(problem_path, domain) or read_problem(problem_path, domain)
+
+
 def _why_unsolved(domain: Domain, problem: Problem, rules: Sequence[Rule], solution: Solution) -> str:
     """Return why solving stopped short: with the rules that came closest, where none applies."""
     from bilevel.rules.nearest import why_not
@@ -81,21 +90,16 @@ def _why_unsolved(domain: Domain, problem: Problem, rules: Sequence[Rule], solut
     return f"{head}: {solution.detail}" if solution.detail else head
 
 
-def _unpacked(problem: Problem | PackedProblem) -> Problem:
-    from bilevel.symbolic.packed import PackedProblem
-
-    return problem.unpacked if isinstance(problem, PackedProblem) else problem
-
-
 @command("validate", "domain.pddl problem.pddl found.plan")
 @shared("domain", "problem")
 @argument("plan", "FILE", "Plan file: one (action argument ...) a line.")
 def validate(domain: Path, problem: Path, plan: Path) -> int:
     """Check that a plan can be carried out and reaches the goal; exits with 1 and says where if it does not."""
+    from bilevel.rules.solving import unpacked
     from bilevel.symbolic.plans import read_plan, validate
 
-    read_domain, read_problem = read_large(domain, problem)
-    verdict = validate(read_domain, _unpacked(read_problem), read_plan(plan, read_domain))
+    read_domain, read_problem = _read(domain, problem)
+    verdict = validate(read_domain, unpacked(read_problem), read_plan(plan, read_domain))
     answer({"valid": verdict.is_valid, "steps": verdict.steps, "text": str(verdict)}, str(verdict))
     return 0 if verdict.is_valid else 1
 

@@ -20,7 +20,7 @@ def in_order(rules: Iterable[Rule]) -> tuple[Rule, ...]:
     return tuple(sorted(rules, key=lambda rule: rule.priority))
 
 
-def relations_asked(rules: Sequence[Rule], domain: Domain) -> dict[Relation, int]:
+def required_relations(rules: Sequence[Rule], domain: Domain) -> dict[Relation, int]:
     """Return the relations to keep with their arities: what rules ask about, and what unsafe rules' actions need."""
     arities: dict[Relation, int] = {}
     for rule in rules:

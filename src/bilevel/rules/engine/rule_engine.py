@@ -13,7 +13,7 @@ from typing import Any
 
 from bilevel.compiled import find
 from bilevel.rules.closures import MARK, chains, closures_in
-from bilevel.rules.engine.asked import Instance, is_safe, relations_asked
+from bilevel.rules.engine.asked import Instance, is_safe, required_relations
 from bilevel.rules.engine.executor import MOST_WORK, ExecutorStatus, filled
 from bilevel.rules.engine.lowering import Lowering
 from bilevel.rules.engine.objects import (
@@ -343,6 +343,6 @@ class RuleEngine:
 
 def relations_to_keep(rules: Sequence[Rule], domain: Domain, goals: Iterable[str]) -> dict[Relation, int]:
     """Return the relations with their arities: what rules ask about, goals, and what closures follow from."""
-    arities = relations_asked(rules, domain)
+    arities = required_relations(rules, domain)
     arities |= {Relation("goal", name): domain.predicates[name].arity for name in sorted(goals)}
     return arities | {Relation("state", name): 2 for name in sorted(closures_in(rules, domain))}
