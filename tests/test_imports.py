@@ -70,7 +70,7 @@ LAYERS: Mapping[str, Allowed] = {
     "cli": Allowed(("",), ("click", "joblib", "msgspec", "PIL")),
     "compiled": Allowed(()),
     "files": Allowed(("symbolic.domain",), ("filelock",)),
-    "metrics": Allowed(("symbolic.domain",), ("torch", "wandb")),
+    "metrics": Allowed(("symbolic.domain", "files"), ("torch", "wandb")),
     "json_files": Allowed(("symbolic.domain",), ("msgspec",)),
     "parallel": Allowed(("symbolic.domain",), ("joblib", "cloudpickle", "ray")),
     "progress": Allowed(()),

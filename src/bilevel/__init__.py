@@ -12,13 +12,12 @@ Everything here is loaded when it is first used, so that importing the package c
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # typing's own takes longer to import than all of this
-if TYPE_CHECKING:
-    from typing import Any
-
 __version__ = "0.3.0"
 
-if TYPE_CHECKING:  # for type checkers and editors: what is loaded lazily below
+TYPE_CHECKING = False  # typing's own takes longer to import than all of this
+if TYPE_CHECKING:  # each public name once: `__getattr__` reads here where it is
+    from typing import Any
+
     from bilevel.demonstrations.collect import collect as collect
     from bilevel.demonstrations.dataset import Demonstrations as Demonstrations
     from bilevel.demonstrations.importing.array_reader import recordings_in_memory as recordings_in_memory
@@ -68,55 +67,21 @@ if TYPE_CHECKING:  # for type checkers and editors: what is loaded lazily below
     from bilevel.tasks.task import Expert as Expert
     from bilevel.tasks.task import Task as Task
 
-_MODULES = {
-    "demonstrations.collect": ["collect"],
-    "demonstrations.dataset": ["Demonstrations"],
-    "demonstrations.importing.array_reader": ["recordings_in_memory"],
-    "demonstrations.importing.importer": ["import_demonstrations"],
-    "domain_learning.operators": ["learn_domain"],
-    "experiments.evaluate": ["evaluate"],
-    "experiments.records": ["Record"],
-    "experiments.reproduce": ["benchmark_hard", "reproduce"],
-    "learning.learn": ["learn"],
-    "learning.rules": ["plan_traces"],
-    "learning.task_checking": ["check_task"],
-    "lowlevel.network": ["LowLevelNetwork"],
-    "methods.methods": ["load_policy"],
-    "planning.planners": ["plan"],
-    "policies.policy": ["BilevelPolicy", "HighLevelPolicy"],
-    "policies.episode": ["Episode"],
-    "policies.folder": ["pretrained_policies"],
-    "policies.rollout": ["rollout"],
-    "rules.complete": ["complete_rules"],
-    "rules.learning": ["learn_rules"],
-    "rules.pruning": ["prune_rules"],
-    "rules.rule": ["Rule"],
-    "rules.rule_file": ["read_rules"],
-    "rules.solving": ["solve"],
-    "rules.verify": ["verify"],
-    "symbolic.adl": ["read_adl_domain"],
-    "symbolic.domain": ["Action", "Atom", "BadInput", "Domain", "Problem"],
-    "symbolic.pddl": ["read_domain", "read_problem"],
-    "tasks.registry": ["find_task", "register_task"],
-    "tasks.scene": ["Scene"],
-    "tasks.scene_env": ["SceneEnv"],
-    "tasks.spec": ["Angle", "LabelOnly", "Mirror", "Position", "Scalar", "Spec", "Transpose"],
-    "tasks.task": ["Expert", "Task"],
-}
-_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
-
-__all__ = ["__version__", *sorted(_MODULE_OF)]
-
 
 def __getattr__(name: str) -> Any:
-    import importlib
+    """Load a public name when it is first used; `__all__` has their names."""
+    import ast
+    from importlib import import_module
+    from pathlib import Path
 
-    if name not in _MODULE_OF:
+    imports = [each for each in ast.walk(ast.parse(Path(__file__).read_bytes())) if isinstance(each, ast.ImportFrom)]
+    modules = {alias.asname: str(each.module) for each in imports for alias in each.names if alias.asname}
+    if name != "__all__" and name not in modules:
         raise AttributeError(f"module 'bilevel' has no attribute '{name}'")
-    value = getattr(importlib.import_module(f"bilevel.{_MODULE_OF[name]}"), name)
-    globals()[name] = value
+    names = ["__version__", *sorted(modules)]
+    globals()[name] = value = names if name == "__all__" else getattr(import_module(modules[name]), name)
     return value
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return list(__getattr__("__all__"))

@@ -17,6 +17,15 @@ from bilevel.symbolic.domain import BadInput
 LOCK = ".lock"  # in a folder that one process at a time works in
 
 
+@contextmanager
+def writing(path: object) -> Iterator[None]:
+    """Turn what the file system refuses into `BadInput` that says what cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be written: {error.strerror}") from None
+
+
 def write_atomically(path: Path, content: str | bytes | Iterable[bytes]) -> None:
     """Write beside the target and move it there; `BadInput` where the place cannot be written to.
 
@@ -25,27 +34,23 @@ def write_atomically(path: Path, content: str | bytes | Iterable[bytes]) -> None
     """
     data = content.encode() if isinstance(content, str) else content
     blocks = (data,) if isinstance(data, bytes) else data
-    try:
+    with writing(path):
         if path.exists() and not path.is_file():
             with open(path, "wb") as file:
                 file.writelines(blocks)
         else:
             _replace(Path(os.path.realpath(path)), blocks)
-    except OSError as error:
-        raise BadInput(f"{path}: cannot be written: {error.strerror}") from None
 
 
 def require_writable(path: Path) -> None:
     """`BadInput` at once where writing would fail after long work; folders that are missing are made."""
-    try:
+    with writing(path):
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         if path.is_file() or not path.exists():
             target = Path(os.path.realpath(path))
             target.parent.mkdir(parents=True, exist_ok=True)
             tempfile.TemporaryFile(dir=target.parent).close()
-    except OSError as error:
-        raise BadInput(f"{path}: cannot be written: {error.strerror}") from None
 
 
 @contextmanager
@@ -78,12 +83,9 @@ def new_folder(output: Path) -> Iterator[Path]:
     """
     if output.is_symlink() or (output.exists() and not (output.is_dir() and not any(output.iterdir()))):
         raise BadInput(f"{output}: there is something already; choose another --output or remove it")
-    try:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = output.with_name(f".{output.name}.{secrets.token_hex(4)}")
-        unfinished.mkdir()
-    except OSError as error:
-        raise BadInput(f"{output}: cannot be written: {error.strerror}") from None
+    unfinished = output.with_name(f".{output.name}.{secrets.token_hex(4)}")
+    with writing(output):
+        unfinished.mkdir(parents=True)
     try:
         yield unfinished
         os.replace(unfinished, output)
