@@ -45,12 +45,12 @@ if TYPE_CHECKING:  # each public name once: `__getattr__` reads here where it is
     from bilevel.rules.rule_file import read_rules as read_rules
     from bilevel.rules.solving import solve as solve
     from bilevel.rules.verify import verify as verify
-    from bilevel.symbolic.adl import read_adl_domain as read_adl_domain
     from bilevel.symbolic.domain import Action as Action
     from bilevel.symbolic.domain import Atom as Atom
     from bilevel.symbolic.domain import BadInput as BadInput
     from bilevel.symbolic.domain import Domain as Domain
     from bilevel.symbolic.domain import Problem as Problem
+    from bilevel.symbolic.pddl import read_adl_domain as read_adl_domain
     from bilevel.symbolic.pddl import read_domain as read_domain
     from bilevel.symbolic.pddl import read_problem as read_problem
     from bilevel.tasks.registry import find_task as find_task

@@ -18,9 +18,8 @@ from hypothesis import strategies as st
 from bilevel.planning.fond import fond
 from bilevel.planning.planner import ContingentPolicy, Deadline, Decision, Status
 from bilevel.planning.strong_cyclic import check_policy, is_proved
-from bilevel.symbolic.adl import compile_adl
 from bilevel.symbolic.domain import Action, Atom, Domain, Problem
-from bilevel.symbolic.pddl import parse_domain, parse_problem
+from bilevel.symbolic.pddl import compile_adl, parse_domain, parse_problem
 from bilevel.symbolic.semantics import Condition
 from bilevel.tabletop.problems import colour_problem, shipped_domain
 

@@ -8,8 +8,8 @@ import pytest
 
 from bilevel.planning.planner import PlanResult, PlanStep, Status
 from bilevel.planning.planners import NO_PLAN, PLAN_BROKEN, PlannedPolicy, planner_named
-from bilevel.symbolic.adl import parse_adl_domain
 from bilevel.symbolic.domain import Action, Atom, Domain, Facts, Problem
+from bilevel.symbolic.pddl import parse_adl_domain
 from bilevel.symbolic.semantics import ground_action, progress
 from bilevel.tabletop.problems import shipped_domain
 

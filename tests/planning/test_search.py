@@ -20,9 +20,8 @@ from bilevel.planning.flips import plan_by_flips
 from bilevel.planning.grounding import Grounding, GroundProblem
 from bilevel.planning.planner import Deadline, PlanStep, Status, TimeUp, without_needless_steps
 from bilevel.planning.search import breadth_first, search, search_until
-from bilevel.symbolic.adl import compiled, parse_adl_domain
 from bilevel.symbolic.domain import Action, Atom, Domain, Problem
-from bilevel.symbolic.pddl import parse_domain, parse_problem
+from bilevel.symbolic.pddl import compiled, parse_adl_domain, parse_domain, parse_problem
 from bilevel.symbolic.semantics import applicable, progress, successors
 from bilevel.tabletop.problems import shipped_domain, training_problems
 

@@ -22,8 +22,8 @@ from bilevel.policies.episode import Episode
 from bilevel.policies.policy import expert_policy
 from bilevel.policies.rollout import rollout
 from bilevel.seeds import evaluation_seed
-from bilevel.symbolic.adl import parse_adl_domain
 from bilevel.symbolic.domain import Action, Atom, Facts
+from bilevel.symbolic.pddl import parse_adl_domain
 from bilevel.tabletop.problems import shipped_domain
 from bilevel.tasks.controls import Control
 from bilevel.tasks.scene import Scene

@@ -20,9 +20,8 @@ from bilevel.rules.traces import (
     segments,
     traces_from_states,
 )
-from bilevel.symbolic.adl import parse_adl_domain
 from bilevel.symbolic.domain import NO_FACTS, Action, Atom, BadInput, Domain, Facts, Outcome
-from bilevel.symbolic.pddl import parse_domain
+from bilevel.symbolic.pddl import parse_adl_domain, parse_domain
 from bilevel.symbolic.semantics import (
     GroundAction,
     applicable,

@@ -6,9 +6,8 @@ import re
 
 import pytest
 
-from bilevel.symbolic.adl import compile_adl, parse_adl_domain
 from bilevel.symbolic.domain import Atom, BadInput, Domain, Problem
-from bilevel.symbolic.pddl import write_domain
+from bilevel.symbolic.pddl import compile_adl, parse_adl_domain, write_domain
 
 DOMAIN = """(define (domain d) (:types cup) (:constants red - cup) (:functions (f))
   (:predicates (p ?x - cup) (q ?x - cup) (near ?x ?y - cup) (done))

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from slow_adl import ARITIES, CONSTANTS, OBJECTS, TYPES, RandomAdl, changed, fitting, holds, successors, written
 
 from bilevel.symbolic import semantics
-from bilevel.symbolic.adl import compile_adl, users_action
 from bilevel.symbolic.domain import Action, BadInput, Domain, Facts, Problem
+from bilevel.symbolic.pddl import compile_adl, users_action
 from bilevel.symbolic.semantics import applicable, ground, is_solved
 
 

@@ -105,8 +105,7 @@ def _share(part: int, whole: int) -> str:
 def show(domain: Path, form: str) -> None:
     """Print a domain in plain English, or as PDDL in a uniform layout."""
     from bilevel.rules.explanation import domain_in_english
-    from bilevel.symbolic.adl import read_adl_domain
-    from bilevel.symbolic.pddl import write_domain
+    from bilevel.symbolic.pddl import read_adl_domain, write_domain
 
     read = read_adl_domain(domain)
     print(domain_in_english(read) if form == "english" else write_domain(read), end="")

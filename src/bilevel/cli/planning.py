@@ -162,7 +162,7 @@ def plan(
     from bilevel.files import require_writable, write_atomically
     from bilevel.planning.planner import Deadline, Status
     from bilevel.planning.planners import plan as find_plan
-    from bilevel.symbolic.adl import read_for_planning
+    from bilevel.symbolic.pddl import read_for_planning
 
     read_domain, read_problem = read_for_planning(domain, problem)
     if output is not None:
@@ -237,7 +237,7 @@ def policy_text(decisions: Sequence[dict[str, Any]]) -> str:
 
 def plan_text(domain: Domain, steps: Sequence[PlanStep]) -> str:
     """Return a plan as the planning competitions write it; comments say which outcomes it counts on."""
-    from bilevel.symbolic.adl import users_action
+    from bilevel.symbolic.pddl import users_action
     from bilevel.symbolic.plans import NaturesMove, Plan, write_plan
 
     moves = {
@@ -250,7 +250,7 @@ def plan_text(domain: Domain, steps: Sequence[PlanStep]) -> str:
 
 def policy_items(policy: ContingentPolicy) -> list[dict[str, Any]]:
     """Return the decisions as JSON has them, in the words of the user's domain."""
-    from bilevel.symbolic.adl import users_action
+    from bilevel.symbolic.pddl import users_action
 
     return [
         {
@@ -265,7 +265,7 @@ def policy_items(policy: ContingentPolicy) -> list[dict[str, Any]]:
 
 def plan_items(steps: Sequence[PlanStep]) -> list[dict[str, Any]]:
     """Return the steps as JSON has them; outcomes count from 1, as in a plan file."""
-    from bilevel.symbolic.adl import users_action
+    from bilevel.symbolic.pddl import users_action
 
     return [
         {"do": str(users_action(step.action)), "outcome": step.outcome + 1, "nature": dict(step.choice)}

@@ -25,8 +25,8 @@ from bilevel.files import write_atomically
 from bilevel.json_files import Count, Name, decode, read_bytes
 from bilevel.policies.rollout import Perturbation
 from bilevel.seeds import training_seed
-from bilevel.symbolic.adl import read_adl_domain
 from bilevel.symbolic.domain import BadInput, Domain
+from bilevel.symbolic.pddl import read_adl_domain
 from bilevel.tasks.controls import Controls
 from bilevel.tasks.perception import PERFECT, Perception
 from bilevel.tasks.spec import Spec, read_spec

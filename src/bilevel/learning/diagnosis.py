@@ -24,8 +24,8 @@ from bilevel.rules.learning import learn_rules
 from bilevel.rules.rule_file import require_open_world
 from bilevel.rules.rule_policy import RulePolicy
 from bilevel.rules.traces import Trace
-from bilevel.symbolic.adl import read_adl_domain
 from bilevel.symbolic.domain import BadInput, Domain
+from bilevel.symbolic.pddl import read_adl_domain
 from bilevel.tasks.controls import BoxControls
 from bilevel.tasks.scene import Array
 from bilevel.tasks.task import Task

@@ -20,8 +20,8 @@ from bilevel.planning.grounding import Grounding, makers_of_new_objects
 from bilevel.planning.placeholders import PlaceholderGuide
 from bilevel.planning.planner import ContingentPolicy, Deadline, NoModel, Planner, PlanResult, Status, limited_memory
 from bilevel.planning.search import search, search_until
-from bilevel.symbolic.adl import compiled, users_action
 from bilevel.symbolic.domain import Action, BadInput, Domain, Facts, Outcome, Problem
+from bilevel.symbolic.pddl import compiled, users_action
 from bilevel.symbolic.semantics import GroundAction, ground_action
 
 SEARCH_SHARE = 0.2  # of the time limit of `auto`, for the built-in search

@@ -24,8 +24,8 @@ from typing import NamedTuple
 
 from bilevel.rules.matching import Binding, join
 from bilevel.rules.traces import explain_change, implied_types
-from bilevel.symbolic.adl import compiled, users_action
 from bilevel.symbolic.domain import NO_FACTS, Action, Domain, Facts, Outcome, Problem
+from bilevel.symbolic.pddl import compiled, users_action
 from bilevel.symbolic.semantics import GroundAction, bind_outcome, ground, ground_action, progress
 
 SETTLING = 5  # steps

@@ -39,10 +39,9 @@ from bilevel.rules.rule_file import (
     require_open_world,
 )
 from bilevel.rules.rule_policy import RulePolicy
-from bilevel.symbolic.adl import parse_adl_domain
 from bilevel.symbolic.domain import BadInput, Domain
 from bilevel.symbolic.expressions import read_text
-from bilevel.symbolic.pddl import write_domain
+from bilevel.symbolic.pddl import parse_adl_domain, write_domain
 from bilevel.tasks.controls import BoxControls, Controls, DiscreteControls
 from bilevel.tasks.estimation import Estimation, Estimator
 from bilevel.tasks.registry import registered_task, task_names

@@ -15,7 +15,6 @@ from itertools import groupby, islice, pairwise, product
 from operator import itemgetter
 
 from bilevel.rules.matching import Binding, join, unify
-from bilevel.symbolic.adl import compiled, users_action
 from bilevel.symbolic.domain import (
     EQUALITY,
     NO_FACTS,
@@ -29,6 +28,7 @@ from bilevel.symbolic.domain import (
     Problem,
     Schema,
 )
+from bilevel.symbolic.pddl import compiled, users_action
 from bilevel.symbolic.plans import Nature
 from bilevel.symbolic.semantics import GroundAction, applicable, bind_outcome, ground, progress, substitute
 

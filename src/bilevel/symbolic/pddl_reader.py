@@ -1,15 +1,17 @@
-"""Reads the text of PDDL domains and problems, with care for the position of every word.
+"""Reads the text of PDDL domains and problems into schemas and facts, with care for the position of every word.
 
-Numeric functions and what actions cost are read and ignored. What is wrong is a `Misread` that names its place.
+A plain condition is a conjunction. Where a problem's objects are known, `or`, `imply`, `forall` and `exists` are spelt
+out case by case, and so are effects with `when` and `forall`; without them, such files are refused. Numeric functions
+and what actions cost are read and ignored. What is wrong is a `Misread` that names its place.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from graphlib import CycleError, TopologicalSorter
-from itertools import zip_longest
+from itertools import product, zip_longest
 from math import prod
 
 from bilevel.symbolic.domain import (
@@ -19,10 +21,12 @@ from bilevel.symbolic.domain import (
     Atom,
     Domain,
     Facts,
+    Outcome,
     Parameter,
     Predicate,
     Problem,
     Schema,
+    is_variable,
 )
 from bilevel.symbolic.expressions import (
     Expression,
@@ -38,16 +42,287 @@ from bilevel.symbolic.expressions import (
     read_typed,
     suggestion,
 )
-from bilevel.symbolic.formulas import (
-    ADL_WORDS,
-    UNSUPPORTED,
-    Scope,
-    branches,
-    cases,
-    plain_condition,
-    read_atom,
-    refusal,
-)
+from bilevel.symbolic.semantics import Condition, bind_outcome, substitute
+
+NEW = "new"
+ADL_WORDS = ("or", "imply", "forall", "exists", "when")
+UNSUPPORTED = {
+    "oneof": "choices outside effects",
+    "preference": "preferences",
+    "probabilistic": "probabilistic effects",
+    "unknown": "partial observability",
+    **dict.fromkeys(("<", ">", "<=", ">="), "numeric conditions"),
+    **dict.fromkeys(("decrease", "assign", "scale-up", "scale-down"), "numeric fluents"),
+    **dict.fromkeys((":derived", ":axiom"), "derived predicates"),
+    ":durative-action": "durative actions",
+    ":constraints": "constraints",
+}
+MOST_BINDINGS = 100_000  # of the quantifiers around one atom
+
+TRUE = Condition()
+NOTHING = Outcome(NO_FACTS, NO_FACTS)
+
+
+def refusal(word: str, offset: int) -> Misread:
+    """What to raise for a word whose meaning is not supported."""
+    if word in ADL_WORDS:
+        return Misread(offset, f"'{word}' is not supported here: only `bilevel plan` reads such conditions and effects")
+    return Misread(offset, f"'{word}' is not supported: {UNSUPPORTED[word]} cannot be read")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scope:
+    """What can be said where a condition or an effect stands: terms with their types, the variables that nature binds.
+
+    With `objects`, quantifiers are spelt out over these: variables in `binding` stand for objects, and `state` tells
+    which facts hold of the `static` predicates, those that no action changes.
+    """
+
+    domain: Domain
+    terms: Mapping[str, str]
+    chosen: frozenset[str] = frozenset()
+    objects: Mapping[str, str] | None = None
+    state: Facts = NO_FACTS
+    static: frozenset[str] = frozenset()
+    binding: Mapping[str, str] = field(default_factory=dict)
+    bindings: int = 1  # that the quantifiers around have
+
+    def with_terms(self, types: Mapping[str, str]) -> Scope:
+        """Return the scope with further terms."""
+        return replace(self, terms={**self.terms, **types})
+
+    def truth(self, atom: Atom) -> bool | None:
+        """Whether the atom holds, if that never changes."""
+        if self.objects is None or any(map(is_variable, atom.terms)):
+            return None
+        if atom.predicate == EQUALITY:
+            return atom.terms[0] == atom.terms[1]
+        return atom in self.state if atom.predicate in self.static else None
+
+    def quantified(self, group: Group, what: str) -> tuple[list[Scope], Expression]:
+        """A scope for each way to choose objects in `(forall (?x - t) part)`, and the part."""
+        variables, part = _quantified(group, self, what)
+        return self.instances(group, variables), part
+
+    def instances(self, group: Group, variables: Mapping[str, str]) -> list[Scope]:
+        """Return a scope for each way to bind these variables; `Misread` where there are too many."""
+        fitting = [self.fitting(kind) for kind in variables.values()]
+        count = self.bindings * prod(map(len, fitting))
+        if count > MOST_BINDINGS:
+            raise Misread(group.offset, f"the objects make more than {MOST_BINDINGS} cases of this '{group.head}'")
+        bindings = ({**self.binding, **dict(zip(variables, values, strict=True))} for values in product(*fitting))
+        return [replace(self.with_terms(variables), binding=binding, bindings=count) for binding in bindings]
+
+    def fitting(self, kind: str) -> list[str]:
+        """The objects of a type."""
+        return [name for name, its in (self.objects or {}).items() if self.domain.is_subtype(its, kind)]
+
+
+def _quantified(group: Group, scope: Scope, what: str) -> tuple[dict[str, str], Expression]:
+    variables, part = arguments_of(group, 2, f"a list of variables and one {what}")
+    return read_typed(as_group(variables, "a list of variables").items, "a variable", scope.domain.types), part
+
+
+# Atoms
+
+
+def read_atom(group: Group, scope: Scope) -> Atom:
+    """A declared predicate with arguments that fit it."""
+    domain, predicate = scope.domain, scope.domain.predicates.get(group.head)
+    if predicate is None:
+        raise unknown_predicate(group, domain)
+    names = [known_term(argument, scope.terms) for argument in group.arguments]
+    if len(names) != predicate.arity:
+        raise Misread(group.offset, f"predicate '{predicate.name}' takes {predicate.arity} arguments, not {len(names)}")
+    for index, (name, parameter) in enumerate(zip(names, predicate.parameters, strict=True)):
+        kind, wanted = scope.terms[name], parameter.type
+        # A variable fits where some object of its type may; an object fits where its type does.
+        if not (domain.is_subtype(kind, wanted) or (is_variable(name) and domain.is_subtype(wanted, kind))):
+            what = f"argument {index + 1} of '{predicate.name}' is of type '{wanted}'"
+            raise Misread(group.arguments[index].offset, f"'{name}' is of type '{kind}' but {what}")
+    return Atom(predicate.name, tuple(names))
+
+
+def unknown_predicate(group: Group, domain: Domain) -> Misread:
+    """What to raise for a group that should be an atom and is none."""
+    if not group.head:
+        return Misread(group.offset, "expected a predicate and its arguments such as (p a b)")
+    name = group.items[0]
+    if group.head in UNSUPPORTED or group.head in ADL_WORDS:
+        return refusal(group.head, name.offset)
+    return Misread(name.offset, f"undeclared predicate {name}{suggestion(group.head, domain.predicates)}")
+
+
+def known_term(argument: Expression, terms: Mapping[str, str]) -> str:
+    """The object or variable that an argument names, which must be known."""
+    if isinstance(argument, Group):
+        raise Misread(argument.offset, f"expected an object or a variable but found {argument}")
+    if argument.text not in terms:
+        what = "unbound variable" if is_variable(argument.text) else "unknown object"
+        alike = (term for term in terms if is_variable(term) == is_variable(argument.text))
+        raise Misread(argument.offset, f"{what} {argument}{suggestion(argument.text, alike)}")
+    return argument.text
+
+
+def read_equality(group: Group, scope: Scope) -> Atom:
+    """The atom of `(= a b)`."""
+    if any(isinstance(item, Group) or (is_number(item.text) and item.text not in scope.terms) for item in group.items):
+        raise Misread(group.offset, "'=' is not supported: numeric conditions cannot be read")
+    arguments = arguments_of(group, 2, "2 arguments")
+    return Atom(EQUALITY, tuple(known_term(argument, scope.terms) for argument in arguments))
+
+
+# Conditions
+
+
+def cases(expression: Expression, scope: Scope, wanted: bool = True) -> list[Condition]:
+    """Plain conditions of which one holds wherever the condition does or, where it is not `wanted`, does not."""
+    group = as_group(expression, "a condition")
+    if scope.objects is None and group.head in ADL_WORDS:
+        raise refusal(group.head, group.items[0].offset)
+    match group.head if group.items else "and":
+        case "and" | "or":
+            parts = [cases(part, scope, wanted) for part in group.arguments]
+            return _all_of(group, parts) if (group.head != "or") == wanted else _any_of(group, parts)
+        case "imply":
+            premise, conclusion = arguments_of(group, 2, "2 conditions")
+            parts = [cases(premise, scope, not wanted), cases(conclusion, scope, wanted)]
+            return _any_of(group, parts) if wanted else _all_of(group, parts)
+        case "not":
+            return cases(arguments_of(group, 1, "one condition")[0], scope, not wanted)
+        case "forall" | "exists":
+            scopes, part = scope.quantified(group, "condition")
+            parts = [cases(part, each, wanted) for each in scopes]
+            return _all_of(group, parts) if (group.head == "forall") == wanted else _any_of(group, parts)
+    atom = read_equality(group, scope) if group.head == EQUALITY else read_atom(group, scope)
+    atom = substitute(atom, scope.binding)
+    holds = scope.truth(atom)
+    if holds is not None:
+        return [TRUE] if holds == wanted else []
+    return [Condition(frozenset({atom})) if wanted else Condition(negative=frozenset({atom}))]
+
+
+def plain_condition(expression: Expression, scope: Scope) -> Condition:
+    """The condition, which must be a conjunction of atoms and of such that stand under `not`."""
+    found = cases(expression, scope)
+    if len(found) != 1:
+        raise Misread(expression.offset, "a condition that can be met in several ways or in none is not supported here")
+    return found[0]
+
+
+def _any_of(group: Group, parts: Iterable[Sequence[Condition]]) -> list[Condition]:
+    found = dict.fromkeys(case for part in parts for case in part)
+    return [TRUE] if TRUE in found else bounded(group, list(found), "cases")
+
+
+def _all_of(group: Group, parts: Sequence[Sequence[Condition]]) -> list[Condition]:
+    found = [joined(*(part[0] for part in parts if len(part) == 1))]
+    for part in sorted((part for part in parts if len(part) != 1), key=len):
+        found = list(dict.fromkeys(narrow for case in found for narrow in narrowed(case, part)))
+        bounded(group, found, "cases")
+    return found
+
+
+def narrowed(case: Condition, alternatives: Iterable[Condition]) -> list[Condition]:
+    """The case and each of the alternatives, but for contradictions; the case itself where it implies one of them."""
+    found = dict.fromkeys(joined(case, other) for other in alternatives)
+    return [case] if case in found else [both for both in found if not both.positive & both.negative]
+
+
+def joined(*conditions: Condition) -> Condition:
+    """Return the condition that holds where all of these do."""
+    positive, negative = (each.positive for each in conditions), (each.negative for each in conditions)
+    return Condition(NO_FACTS.union(*positive), NO_FACTS.union(*negative))
+
+
+# Effects
+
+Branch = tuple[Condition, list[Outcome]]  # a case, and all that nature may make of an effect in it
+
+
+def branches(expression: Expression, scope: Scope, given: Condition = TRUE) -> list[Branch]:
+    """The given case split up until it is settled what the effect does, and what that is.
+
+    Outcomes are in the order in which they are written; of two choices the last varies fastest.
+    """
+    group = as_group(expression, "an effect")
+    parts = [(part, scope) for part in group.arguments]
+    if scope.objects is None and group.head in ("when", "forall"):
+        raise refusal(group.head, group.items[0].offset)
+    match group.head if group.items else "and":
+        case "when":
+            return _conditional(group, scope, given)
+        case "exists":
+            return [(given, _existential(group, scope, given))]
+        case "forall":
+            scopes, part = scope.quantified(group, "effect")
+            parts = [(part, each) for each in scopes]
+        case "oneof" if not parts:
+            raise Misread(group.offset, "'oneof' needs at least one effect")
+        case "and" | "oneof":
+            pass
+        case _:
+            return [(given, [bind_outcome(_simple(group, scope), scope.binding)])]
+    is_choice = group.head == "oneof"
+    found: list[Branch] = [(given, [] if is_choice else [NOTHING])]
+    for part, inner in parts:
+        split = [(narrow, old, new) for case, old in found for narrow, new in branches(part, inner, case)]
+        found = [(case, old + new if is_choice else _together(group, part, old, new)) for case, old, new in split]
+        bounded(group, found, "cases")
+        for _, outcomes in found:
+            bounded(group, outcomes, "outcomes")
+    return found
+
+
+def _conditional(group: Group, scope: Scope, given: Condition) -> list[Branch]:
+    condition, part = arguments_of(group, 2, "a condition and an effect")
+    holding = narrowed(given, cases(condition, scope))
+    failing = narrowed(given, cases(condition, scope, wanted=False))
+    found = [branch for narrow in holding for branch in branches(part, scope, narrow)]
+    return [*found, *((narrow, [NOTHING]) for narrow in failing)]
+
+
+def _existential(group: Group, scope: Scope, given: Condition) -> list[Outcome]:
+    """The outcomes of `(exists (?x - t) effect)`: nature chooses the variables."""
+    variables, effect = _quantified(group, scope, "effect")
+    for name in variables:
+        if name in scope.terms:
+            raise Misread(group.offset, f"variable '{name}' is already bound; choose another name")
+    found = branches(effect, replace(scope.with_terms(variables), chosen=scope.chosen | variables.keys()), given)
+    if [case for case, _ in found] != [given]:
+        raise refusal("when", group.offset)
+    chosen = tuple(Parameter(name, kind) for name, kind in variables.items())
+    return [replace(outcome, chosen=chosen + outcome.chosen) for _, outcomes in found for outcome in outcomes]
+
+
+def _simple(group: Group, scope: Scope) -> Outcome:
+    """The outcome of an atom, of one under `not`, of `(new ?x)`, and of a cost, which does not matter."""
+    if group.head == "not":
+        inner = as_group(arguments_of(group, 1, "one effect")[0], "an atom")
+        return Outcome(NO_FACTS, frozenset({read_atom(inner, scope)}))
+    if group.head == "increase":
+        return NOTHING
+    if group.head == NEW and NEW not in scope.domain.predicates:
+        variables = [word.text for word in group.arguments if isinstance(word, Word) and word.text in scope.chosen]
+        if len(variables) == len(group.arguments) == 1:
+            return Outcome(NO_FACTS, NO_FACTS, new=frozenset(variables))
+        raise Misread(group.offset, "'new' takes one variable of an 'exists' around it: (exists (?x) (new ?x))")
+    return Outcome(frozenset({read_atom(group, scope)}), NO_FACTS)
+
+
+def _together(group: Group, part: Expression, old: Sequence[Outcome], new: Sequence[Outcome]) -> list[Outcome]:
+    """One outcome for each pair; two existential effects that happen together need different variables."""
+    bounded(group, range(len(old) * len(new)), "outcomes")
+    before, after = ({variable.name for outcome in each for variable in outcome.chosen} for each in (old, new))
+    for name in sorted(before & after):
+        raise Misread(part.offset, f"'{name}' is chosen twice in one outcome; rename one of the two")
+    return [
+        Outcome(one.add | two.add, one.delete | two.delete, one.chosen + two.chosen, one.new | two.new)
+        for one, two in product(old, new)
+    ]
+
+
+# Sections
 
 RESERVED = frozenset({*ADL_WORDS, "and", "not", "oneof", EQUALITY})  # which cannot name a predicate
 
