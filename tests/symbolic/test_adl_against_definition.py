@@ -63,14 +63,3 @@ def test_compiled_actions_lead_where_the_definition_says(seed: int) -> None:
                     expected.setdefault(Action(action[1], arguments), set()).add(after)
         assert compiled_successors(domain, problem, state) == expected
         assert is_solved(problem, state) == holds(goal, {}, state)
-
-
-def test_the_random_domains_need_compiling() -> None:
-    split = choices = 0
-    for seed in range(100):
-        draw = RandomAdl(seed)
-        domain, _ = compile_adl(*texts([draw.action(name) for name in ("one", "two")], draw.state(), ["p"]))
-        split += len(domain.schemas) > 4
-        choices += not domain.is_deterministic
-    assert split > 20
-    assert choices > 20

@@ -122,9 +122,8 @@ def _obstacle(domain: Domain, objects: Mapping[str, str], state: Facts, action: 
         condition = ground_action(domain, action, objects).condition
     except BadInput as error:
         return str(error)
-    broken = [f"{atom} does not hold" for atom in sorted(condition.positive - state)]
-    broken += [f"{atom} holds" for atom in sorted(condition.negative & state)]
-    return f"action '{action}' cannot be done: {broken[0]}" if broken else ""
+    unmet = condition.unmet(state)
+    return f"action '{action}' cannot be done: {unmet[0]}" if unmet else ""
 
 
 def action_in(graph: ActionGraph, state: Facts) -> Action | None:

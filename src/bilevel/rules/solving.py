@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -47,7 +47,9 @@ class Solution:
 
 def default_bound(problem: Problem | PackedProblem) -> int:
     """Return far more steps than any sensible policy needs, so that every run ends."""
-    return 10_000 + 1_000 * (problem.goals if isinstance(problem, PackedProblem) else len(problem.goal))
+    goal = problem.goal
+    goals = sum(rows.size for rows in goal.values()) if isinstance(goal, Mapping) else len(goal)
+    return 10_000 + 1_000 * goals
 
 
 def solve(

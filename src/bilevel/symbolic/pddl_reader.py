@@ -183,17 +183,17 @@ def cases(expression: Expression, scope: Scope, wanted: bool = True) -> list[Con
     match group.head if group.items else "and":
         case "and" | "or":
             parts = [cases(part, scope, wanted) for part in group.arguments]
-            return _all_of(group, parts) if (group.head != "or") == wanted else _any_of(group, parts)
+            return _all_of(group, parts) if (group.head != "or") == wanted else _any_of(group, parts, scope)
         case "imply":
             premise, conclusion = arguments_of(group, 2, "2 conditions")
             parts = [cases(premise, scope, not wanted), cases(conclusion, scope, wanted)]
-            return _any_of(group, parts) if wanted else _all_of(group, parts)
+            return _any_of(group, parts, scope) if wanted else _all_of(group, parts)
         case "not":
             return cases(arguments_of(group, 1, "one condition")[0], scope, not wanted)
         case "forall" | "exists":
             scopes, part = scope.quantified(group, "condition")
             parts = [cases(part, each, wanted) for each in scopes]
-            return _all_of(group, parts) if (group.head == "forall") == wanted else _any_of(group, parts)
+            return _all_of(group, parts) if (group.head == "forall") == wanted else _any_of(group, parts, scope)
     atom = read_equality(group, scope) if group.head == EQUALITY else read_atom(group, scope)
     atom = substitute(atom, scope.binding)
     holds = scope.truth(atom)
@@ -202,16 +202,10 @@ def cases(expression: Expression, scope: Scope, wanted: bool = True) -> list[Con
     return [Condition(frozenset({atom})) if wanted else Condition(negative=frozenset({atom}))]
 
 
-def plain_condition(expression: Expression, scope: Scope) -> Condition:
-    """The condition, which must be a conjunction of atoms and of such that stand under `not`."""
-    found = cases(expression, scope)
-    if len(found) != 1:
-        raise Misread(expression.offset, "a condition that can be met in several ways or in none is not supported here")
-    return found[0]
-
-
-def _any_of(group: Group, parts: Iterable[Sequence[Condition]]) -> list[Condition]:
+def _any_of(group: Group, parts: Iterable[Sequence[Condition]], scope: Scope) -> list[Condition]:
     found = dict.fromkeys(case for part in parts for case in part)
+    if scope.objects is None and len(found) != 1:
+        raise Misread(group.offset, "a condition that can be met in several ways or in none is not supported here")
     return [TRUE] if TRUE in found else bounded(group, list(found), "cases")
 
 
@@ -474,14 +468,11 @@ def _cases_of(section: Group, scope: Scope) -> Iterator[Schema]:
     precondition, effect = parts[":precondition"], parts[":effect"]
     for bound in _bound_scopes(section, effect, types, scope.with_terms(types)):
         settled = frozenset(Atom(EQUALITY, pair) for pair in bound.binding.items())
-        spelt_out = scope.objects is not None
-        conditions = cases(precondition, bound) if spelt_out else [plain_condition(precondition, bound)]
-        found = [branch for each in conditions for branch in branches(effect, bound, each)]
+        found = [branch for each in cases(precondition, bound) for branch in branches(effect, bound, each)]
         bounded(section, found, "cases")
         found.sort(key=lambda branch: len(branch[0].negative))  # the same order for `p` and for `not p`
         for case, outcomes in found:
-            if not (spelt_out and case.positive & case.negative):
-                yield Schema(name, parameters, case.positive | settled, tuple(outcomes), case.negative)
+            yield Schema(name, parameters, case.positive | settled, tuple(outcomes), case.negative)
 
 
 def _bound_scopes(group: Group, effect: Expression, types: Mapping[str, str], scope: Scope) -> list[Scope]:
@@ -509,7 +500,7 @@ def _groups(expression: Expression) -> Iterator[Group]:
 def problem_from_text(text: str, domain: Domain) -> Problem:
     """The problem that the text defines; `Misread` where it does not define one for this domain."""
     problem, goal = problem_frame(text, domain)
-    wanted = plain_condition(goal, Scope(domain=domain, terms=problem.all_objects(domain)))
+    (wanted,) = cases(goal, Scope(domain=domain, terms=problem.all_objects(domain)))
     if wanted.negative or any(atom.predicate == EQUALITY for atom in wanted.positive):
         raise Misread(goal.offset, "only `bilevel plan` reads negative goals and equality in goals")
     return replace(problem, goal=wanted.positive)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from os import PathLike, fspath
@@ -17,14 +17,14 @@ from sys import intern
 from typing import NamedTuple
 
 from bilevel.compiled import find
-from bilevel.symbolic.domain import Action, Atom, BadInput, Domain, Outcome, Parameter, Problem, Schema
+from bilevel.symbolic.domain import Action, BadInput, Domain, Outcome, Parameter, Problem, Schema
 from bilevel.symbolic.expressions import NAME_PATTERN, Misread, is_name, naming_position, quoted, read_text, suggestion
 from bilevel.symbolic.packed import PackedActions, no_garbage_collection
 from bilevel.symbolic.semantics import Condition, GroundAction, bind_outcome, ground_action, makes_object
 
 RECORD = "outcome"
 _ACTION = re.compile(rf"\(\s*{NAME_PATTERN}(?:\s+{NAME_PATTERN})*\s*\)")
-_OUTCOME_NUMBER = re.compile(r"[0-9]{1,9}")  # Python refuses to convert thousands of digits
+MOST_NAMED = 5  # in a message
 
 
 class NaturesMove(NamedTuple):
@@ -65,6 +65,12 @@ def record_of(move: NaturesMove) -> str:
     return " ".join([RECORD, str(move.outcome + 1), *(f"{name}={value}" for name, value in move.binding.items())])
 
 
+def records_of(outcomes: Sequence[Outcome]) -> str:
+    """What the comment may say where an action has these outcomes; a few of them where there are many."""
+    moves = [NaturesMove(n, {v.name: "…" for v in outcome.chosen}) for n, outcome in enumerate(outcomes)]
+    return listed([f"'; {record_of(move)}'" for move in moves])
+
+
 def read_plan(path: str | PathLike[str], domain: Domain) -> Plan:
     """Read a plan from a file; `BadInput`, with line and column, where it is none of this domain."""
     return parse_plan(read_text(path), domain, fspath(path))
@@ -86,13 +92,13 @@ def _steps(text: str, domain: Domain) -> Iterator[tuple[Action, NaturesMove | No
     arities = {name: len(schema.parameters) for name, schema in domain.schemas.items()}
     start = 0
     for line in text.split("\n"):
-        command, comment, _ = line.partition(";")
+        command, _, comment = line.partition(";")
         command = command.strip()
-        move = _recorded_move(line, command, domain, start) if comment else None
         if command:
             name, *arguments = map(intern, command[1:-1].lower().split() or [""])
             if not _ACTION.fullmatch(command) or arities.get(name) != len(arguments):
                 raise _bad_action(command, domain, start + line.index(command))
+            move = _recorded_move(comment, domain.schemas[name], start + line.index(";")) if comment else None
             yield Action(name, tuple(arguments)), move
         start += len(line) + 1
 
@@ -107,30 +113,17 @@ def _bad_action(command: str, domain: Domain, offset: int) -> Misread:
     return Misread(offset, f"action '{name}' takes {wanted} arguments, not {len(arguments)}")
 
 
-def _recorded_move(line: str, command: str, domain: Domain, start: int) -> NaturesMove | None:
+def _recorded_move(comment: str, schema: Schema, offset: int) -> NaturesMove | None:
     """What the comment at the end of an action's line says of nature; `None` where it is another comment."""
-    offset = start + line.index(";")
-    record = line[line.index(";") + 1 :].lower().split()
-    schema = domain.schemas.get((command[1:-1].lower().split() or [""])[0])
-    if schema is None or not record or record[0] != RECORD:
+    word, *record = comment.lower().split() or [""]
+    if word != RECORD:
         return None
-    number = record[1] if len(record) > 1 else ""
-    if not (_OUTCOME_NUMBER.fullmatch(number) and 1 <= int(number) <= len(schema.outcomes)):
-        raise Misread(offset, f"'{schema.name}' has outcomes 1 to {len(schema.outcomes)}, not {quoted(number)}")
-    outcome, binding = schema.outcomes[int(number) - 1], dict[str, str]()
-    for word in record[2:]:
-        name, equals, value = word.partition("=")
-        if not equals or not is_name(value) or name in binding:
-            raise Misread(offset, f"expected a variable and its value such as ?c=red but found {quoted(word)}")
-        binding[name] = value
-    chosen = [variable.name for variable in outcome.chosen]
-    if set(binding) != set(chosen):
-        wanted = " ".join(f"{name}=…" for name in chosen) or "nothing"
-        raise Misread(offset, f"this outcome of '{schema.name}' binds {wanted}, not {quoted(' '.join(record[2:]))}")
-    return NaturesMove(int(number) - 1, binding)
-
-
-FACTS_NAMED = 5  # in a message
+    values = dict(entry.split("=", 1) for entry in record[1:] if "=" in entry)
+    for number, outcome in enumerate(schema.outcomes):
+        fits = values.keys() == {variable.name for variable in outcome.chosen} and len(record) == 1 + len(values)
+        if fits and record[0] == str(number + 1) and all(map(is_name, values.values())):
+            return NaturesMove(number, values)
+    raise Misread(offset, f"nature in '{schema.name}' is {records_of(schema.outcomes)}, not {quoted(comment.strip())}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,32 +149,21 @@ def validate(domain: Domain, problem: Problem, plan: Plan) -> PlanCheck:
     for step, action in enumerate(plan.actions):
         try:
             grounded = ground_action(domain, action, objects)
-            needed, barred = grounded.condition.positive, grounded.condition.negative
-            if not (needed <= state and barred.isdisjoint(state)):
-                fault = f"step {step + 1}, {action}: {_lack(grounded.condition, state)}"
-                return PlanCheck(step, fault)
+            if not grounded.condition.holds(state):
+                return PlanCheck(step, f"step {step + 1}, {action}: {listed(grounded.condition.unmet(state))}")
             outcome = _outcome(grounded, plan.moves.get(step), domain, objects)
         except BadInput as error:
             return PlanCheck(step, f"step {step + 1}: {error}")
         state -= outcome.delete
         state |= outcome.add
-    unmet = [
-        *map(str, sorted(problem.goal - state)),
-        *(f"not {atom}" for atom in sorted(problem.negative_goal & state)),
-    ]
-    steps = len(plan.actions)
-    return PlanCheck(steps, f"after {steps} steps these goals do not hold: {_listed(unmet)}" if unmet else "")
+    unmet, steps = Condition(problem.goal, problem.negative_goal).unmet(state), len(plan.actions)
+    return PlanCheck(steps, f"the goal is not reached after {steps} steps: {listed(unmet)}" if unmet else "")
 
 
-def _lack(condition: Condition, state: Set[Atom]) -> str:
-    missing, found = ([*map(str, sorted(atoms))] for atoms in (condition.positive - state, condition.negative & state))
-    reasons = [f"these facts do not hold: {_listed(missing)}"] if missing else []
-    return "; ".join([*reasons, f"these facts must not hold: {_listed(found)}"] if found else reasons)
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - FACTS_NAMED} more" if len(names) > FACTS_NAMED else ""
-    return ", ".join(names[:FACTS_NAMED]) + more
+def listed(names: Sequence[str]) -> str:
+    """The first few of the names, and how many more there are."""
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(names[:MOST_NAMED]) + more
 
 
 def _outcome(action: GroundAction, move: NaturesMove | None, domain: Domain, objects: dict[str, str]) -> Outcome:
@@ -190,20 +172,17 @@ def _outcome(action: GroundAction, move: NaturesMove | None, domain: Domain, obj
         first, *others = action.outcomes
         if not others and not first.chosen:
             return first
-        example = " ".join(["; outcome 1", *(f"{variable.name}=…" for variable in first.chosen)])
-        raise BadInput(
-            f"{action.action}: what nature did is not recorded; write it at the end of the line, such as '{example}'"
-        )
+        how = f"write it at the end of the line as {records_of(action.outcomes)}"
+        raise BadInput(f"{action.action}: what nature did is not recorded; {how}")
     outcome, binding = action.outcomes[move.outcome], move.binding
     made = [variable for variable in outcome.chosen if makes_object(variable, outcome, domain, objects)]
     for variable in outcome.chosen:
         name = binding[variable.name]
+        if variable not in made and not (name in objects and domain.is_subtype(objects[name], variable.type)):
+            raise BadInput(f"{action.action}: there is no {variable.type} '{name}'")
         if variable in made and name in objects:
             raise BadInput(f"{action.action}: '{name}' is not new: there is such an object already")
-        if variable in made:
-            objects[name] = variable.type
-        if name not in objects or not domain.is_subtype(objects[name], variable.type):
-            raise BadInput(f"{action.action}: there is no {variable.type} '{name}'")
+        objects.setdefault(name, variable.type)
     return bind_outcome(outcome, binding)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from itertools import product
 
@@ -32,9 +32,14 @@ class Condition:
     positive: Facts = NO_FACTS
     negative: Facts = NO_FACTS
 
-    def holds(self, state: Facts) -> bool:
+    def holds(self, state: Set[Atom]) -> bool:
         """Return whether it holds in a state."""
         return self.positive <= state and self.negative.isdisjoint(state)
+
+    def unmet(self, state: Set[Atom]) -> list[str]:
+        """What is wrong in a state, one text for each fact; nothing where the condition holds."""
+        missing, present = sorted(self.positive - state), sorted(self.negative & state)
+        return [f"{atom} does not hold" for atom in missing] + [f"{atom} holds" for atom in present]
 
 
 @dataclass(frozen=True, slots=True)

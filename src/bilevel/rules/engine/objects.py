@@ -87,9 +87,8 @@ class NumberedObjects:
 
     def value(self, name: str) -> int:
         """Return the number of an object that the rules name, without making a table of all."""
-        if isinstance(self._at_first, Names) and self._at_first.has(name):
-            return self._at_first.number(name)
-        return self._number(name)
+        number = self._at_first.number(name) if isinstance(self._at_first, Names) else None
+        return self._number(name) if number is None else number
 
     def constant(self, name: str) -> int:
         """Return what stands for an object among places of values."""
