@@ -1,10 +1,13 @@
-"""What a strong-cyclic policy is, state by state: slow, obvious, and the oracle of the planner's tests."""
+"""What plans and strong-cyclic policies are, state by state: slow, obvious, and the oracle of the planners' tests."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import product
 
+from bilevel.planning.planner import PlanStep
 from bilevel.symbolic.domain import Action, Domain, Facts, Problem
+from bilevel.symbolic.plans import NaturesMove, Plan, validate
 from bilevel.symbolic.semantics import GroundAction, applicable, ground, is_solved, successors
 
 StateActions = dict[Facts, dict[Action, set[Facts]]]  # each state's actions and the states they may lead to
@@ -71,3 +74,13 @@ def _reaching(states: StateActions, problem: Problem) -> set[Facts]:
         reaching |= new
         frontier += new
     return reaching
+
+
+def achieves_goal(domain: Domain, problem: Problem, steps: Sequence[PlanStep]) -> bool:
+    """Whether the steps can be done one after the other and, with the outcomes they count on, reach the goal."""
+    moves = {
+        number: NaturesMove(step.outcome, dict(step.choice))
+        for number, step in enumerate(steps)
+        if not domain.schemas[step.action.name].is_deterministic
+    }
+    return validate(domain, problem, Plan([step.action for step in steps], moves)).is_valid

@@ -30,13 +30,6 @@ def wide() -> Problem:
     return Problem("p", "wide", objects, frozenset(), frozenset({Atom("done")}))
 
 
-def test_missing_planner_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(BadInput) as error:
-        fast_downward(WIDE, wide(), 60)
-    assert str(error.value) == 'Fast Downward is not installed; install it with: pip install "bilevel[planners]"'
-
-
 def test_an_error_of_the_planner_is_a_result(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "write_domain", lambda domain: "(define")
     result = fast_downward(WIDE, wide(), 60)
@@ -56,14 +49,6 @@ def test_want_of_memory_is_a_result_and_no_error(exit_code: int, monkeypatch: py
 def test_new_objects_are_refused() -> None:
     with pytest.raises(BadInput, match="action 'roll' makes new objects, which Fast Downward cannot plan for"):
         determinise(shipped_domain("gacha"))
-
-
-def test_determinisation_has_one_schema_per_outcome_and_nature_chooses_by_parameters() -> None:
-    domain = shipped_domain("colour")
-    determinised, origins = determinise(domain)
-    assert determinised.is_deterministic
-    assert [schema.name for schema, _ in origins.values()] == ["pick", "place", "put-aside", "press", "place-goal"]
-    assert [p.name for p in determinised.schemas["a4"].parameters] == ["?x", "?b", "?p", "?c"]
 
 
 def test_time_limit_ends_the_planner() -> None:
@@ -97,14 +82,6 @@ class Pipe:
                 os.close(self.reading)
                 return
         pytest.fail("a process is still running")
-
-
-def test_exit_code_and_output(tmp_path: Path) -> None:
-    log_file = tmp_path / "log"
-    with log_file.open("wb") as log:
-        code = run_in_group(["sh", "-c", "pwd; echo $COLOUR; exit 7"], tmp_path, log.fileno(), 60, {"COLOUR": "red"})
-    assert code == 7
-    assert log_file.read_text().split() == [str(tmp_path), "red"]
 
 
 def test_time_is_up(tmp_path: Path) -> None:

@@ -72,21 +72,6 @@ def test_a_plan_never_goes_back_or_jumps() -> None:
     assert policy.failure == (PLAN_BROKEN, f"{lacks}; {next_lacks}")
 
 
-def test_new_objects_and_goals_are_planned_for_once_the_plan_is_done() -> None:
-    planner = Planner(plan(PICK1, PLACE1), plan(PICK2, PLACE2))
-    policy = PlannedPolicy(BLOCKS, planner, replan=True, time_limit=5)
-    first = {name: OBJECTS[name] for name in ("block1", "place1")}
-    first_state = START - {Atom("clear", ("block2",)), Atom("clear", ("place2",))}
-    first_goal = GOAL - {Atom("at", ("block2", "place2"))}
-    policy.reset(first_state, first_goal, first)
-    assert policy.choose(first_state, first_goal) == PICK1
-    policy.declare(OBJECTS)
-    assert policy.choose(after(START, PICK1), GOAL) == PLACE1
-    assert policy.choose(after(START, PICK1, PLACE1), GOAL) == PICK2
-    assert planner.problems[-1].objects == OBJECTS
-    assert planner.problems[-1].goal == GOAL
-
-
 @pytest.mark.parametrize("replan", [False, True])
 @pytest.mark.parametrize("status", [Status.UNSOLVABLE, Status.TIMED_OUT, Status.OUT_OF_MEMORY])
 def test_no_plan_is_a_failure_with_its_reason(status: Status, replan: bool) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from plan_oracle import achieves_goal
+from exact_fond import achieves_goal
 
 from bilevel.planning.grounding import Grounding
 from bilevel.planning.planner import Deadline, Planner, PlanResult, PlanStep, Status

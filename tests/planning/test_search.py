@@ -10,20 +10,19 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from exact_fond import all_actions
+from exact_fond import achieves_goal, all_actions
 from fond_problems import random_problem, random_walk
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from plan_oracle import achieves_goal
 
 from bilevel.planning.flips import plan_by_flips
 from bilevel.planning.grounding import Grounding, GroundProblem
-from bilevel.planning.planner import Deadline, PlanStep, Status, TimeUp, without_needless_steps
+from bilevel.planning.planner import Deadline, Status, TimeUp
 from bilevel.planning.search import breadth_first, search, search_until
-from bilevel.symbolic.domain import Action, Atom, Domain, Problem
+from bilevel.symbolic.domain import Atom, Domain, Problem
 from bilevel.symbolic.pddl import compiled, parse_adl_domain, parse_domain, parse_problem
 from bilevel.symbolic.semantics import applicable, progress, successors
-from bilevel.tabletop.problems import shipped_domain, training_problems
+from bilevel.tabletop.problems import shipped_domain
 
 PATIENT = settings(max_examples=150, deadline=None)
 BLOCKS = shipped_domain("blocks")
@@ -87,15 +86,6 @@ def test_grounding_once_gives_the_same_plans(seed: int) -> None:
         problem = replace(problem, state=state, goal=frozenset(new[:2]))
 
 
-def test_another_problem_is_grounded_anew() -> None:
-    grounding = Grounding()
-    for name in ("blocks", "pick-place", "blocks"):
-        for problem in training_problems(name):
-            once, anew = (search(shipped_domain(name), problem, 60, grounding=each) for each in (grounding, None))
-            assert once == anew
-            assert once.plan
-
-
 def test_new_objects_get_names_that_are_not_in_use_and_are_not_used_before_they_are_made() -> None:
     domain = parse_domain(
         """(define (domain make) (:types block box person)
@@ -125,14 +115,6 @@ def test_greedy_search_reaches_further_than_breadth_first() -> None:
     result = search(BLOCKS, problem, 60, breadth_first_states=1000)
     assert achieves_goal(BLOCKS, problem, result.steps)
     assert len(result.steps) == 24
-
-
-def test_steps_that_are_not_needed_are_dropped() -> None:
-    domain, problem = shipped_domain("blocks"), blocks(2, 2)
-    problem = replace(problem, goal=frozenset({Atom("at", ("b0", "l0"))}))
-    words = [("pick", "b1"), ("place", "b1", "l1"), ("pick", "b0"), ("place", "b0", "l0")]
-    steps = [PlanStep(Action(name, tuple(arguments))) for name, *arguments in words]
-    assert without_needless_steps(domain, problem, steps, Deadline(60)) == tuple(steps[2:])
 
 
 def test_grounding_joins_instead_of_multiplying() -> None:
@@ -165,21 +147,25 @@ def test_effort_ends_the_search_always_at_the_same_place() -> None:
 
 
 PRINT_PLANS = """
+import random
 from test_search import BLOCKS, blocks
+from bilevel.planning.fond import fond
 from bilevel.planning.search import search
+from bilevel.tabletop.problems import colour_problem, shipped_domain
 for states in (0, 100_000):
     print(search(BLOCKS, blocks(4, 4), 60, states))
+for decision in fond(shipped_domain("colour"), colour_problem(3, random.Random(0)), 60).policy.decisions:
+    print(decision.action, decision.distance, *map(sorted, (decision.condition.positive, decision.condition.negative)))
 """
 
 
-def test_plans_do_not_depend_on_the_hash_seed() -> None:
+def test_plans_and_policies_do_not_depend_on_the_hash_seed() -> None:
     printed = {
         subprocess.run(
             [sys.executable, "-c", PRINT_PLANS],
             cwd=Path(__file__).parent,
             env={**os.environ, "PYTHONHASHSEED": seed},
             capture_output=True,
-            text=True,
             check=True,
         ).stdout
         for seed in ("1", "2")
