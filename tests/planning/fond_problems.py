@@ -1,4 +1,4 @@
-"""Problems with nondeterministic actions to try planners on: a world of tyres, and small random ones."""
+"""Problems with nondeterministic actions to try planners on: small and random."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from itertools import product
 from exact_fond import all_actions
 
 from bilevel.symbolic.domain import Atom, Domain, Facts, Outcome, Parameter, Predicate, Problem, Schema
-from bilevel.symbolic.pddl import parse_domain
 from bilevel.symbolic.semantics import applicable, successors
 
 ARITIES = {"p": 0, "q": 0, "r": 1, "s": 1, "t": 2}
@@ -106,28 +105,3 @@ def random_journey(rng: random.Random) -> tuple[Domain, Problem]:
 def random_problem(seed: int) -> tuple[Domain, Problem]:
     rng = random.Random(seed)
     return random_journey(rng) if seed % 2 else random_facts_problem(rng)
-
-
-def tireworld(rows: int) -> tuple[Domain, Problem]:
-    """A triangle of places: the straight way along its foot has no spare tyres, the way round by its tip has."""
-    domain = parse_domain(
-        """(define (domain tyres) (:requirements :strips :typing :non-deterministic)
-        (:types place) (:predicates (at ?p - place) (spare ?p - place) (road ?p ?q - place) (flat))
-        (:action drive :parameters (?p ?q - place) :precondition (and (at ?p) (road ?p ?q) (not (flat)))
-          :effect (and (at ?q) (not (at ?p)) (oneof (and) (flat))))
-        (:action change :parameters (?p - place) :precondition (and (at ?p) (spare ?p) (flat))
-          :effect (and (not (spare ?p)) (not (flat)))))"""
-    )
-    width = 2 * rows + 1
-    places = {(x, y) for y in range(rows + 1) for x in range(y, width - y)}
-    roads = [(place, other) for place in places for other in places if _is_road(place, other)]
-    name = {place: f"p{place[0]}-{place[1]}" for place in places}
-    state = [Atom("at", (name[0, 0],)), *(Atom("road", (name[p], name[q])) for p, q in roads)]
-    state += [Atom("spare", (name[x, y],)) for x, y in places if x in (y, width - 1 - y)]
-    goal = frozenset({Atom("at", (name[width - 1, 0],))})
-    return domain, Problem("triangle", "tyres", {name[p]: "place" for p in sorted(places)}, frozenset(state), goal)
-
-
-def _is_road(start: tuple[int, int], end: tuple[int, int]) -> bool:
-    """One step to the right, or to the right and up or down."""
-    return end[0] == start[0] + 1 and abs(end[1] - start[1]) <= 1

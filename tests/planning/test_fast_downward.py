@@ -30,14 +30,6 @@ def wide() -> Problem:
     return Problem("p", "wide", objects, frozenset(), frozenset({Atom("done")}))
 
 
-def test_an_error_of_the_planner_is_a_result(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "write_domain", lambda domain: "(define")
-    result = fast_downward(WIDE, wide(), 60)
-    assert result.status is Status.ERROR
-    assert result.message.startswith("Fast Downward ended with exit code 31: ")
-    assert "\n" not in result.message
-
-
 @pytest.mark.parametrize("exit_code", [20, 22])
 def test_want_of_memory_is_a_result_and_no_error(exit_code: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "run_in_group", lambda *_: exit_code)

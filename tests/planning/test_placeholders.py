@@ -8,11 +8,11 @@ import pytest
 from exact_fond import all_actions, has_policy
 
 from bilevel.planning.fond import fond
-from bilevel.planning.placeholders import Finite, PlaceholderGuide, remember_newest
+from bilevel.planning.placeholders import Finite, remember_newest
 from bilevel.planning.planner import Deadline, NoModel
 from bilevel.planning.planners import PlannedPolicy
 from bilevel.planning.strong_cyclic import check_policy, is_proved
-from bilevel.symbolic.domain import Action, Atom, Domain, Facts, Problem
+from bilevel.symbolic.domain import Action, Domain, Facts, Problem
 from bilevel.symbolic.pddl import parse_domain, parse_problem
 from bilevel.symbolic.semantics import (
     applicable,
@@ -142,26 +142,6 @@ def test_policies_are_followed_to_the_goal_among_objects_that_are_made(case: str
             run.do(action)
         assert problem.goal <= run.state
         assert policy.plans == 1
-
-
-def test_an_object_that_came_from_elsewhere_takes_the_role_too() -> None:
-    domain, problem = gacha(1)
-    policy = fond(domain, problem, 60).policy
-    assert policy is not None
-    objects = dict(problem.objects)
-    guide = PlaceholderGuide(policy, domain, objects)
-    colour = next(iter(problem.goal)).terms[0]
-    full = problem.state - {Atom("clear", ("box",))} | {
-        Atom("in", ("block7", "box")),
-        Atom("colour-of", ("block7", colour)),
-    }
-    assert guide.choose(full) is None  # nobody has said that there is a block
-    objects["block7"] = "block"
-    assert guide.choose(full) == Action("open", ("box",))
-    objects["block8"] = "block"
-    assert guide.choose(full - {Atom("closed", ("box",))} | {Atom("opened", ("box",))}) == Action(
-        "pick", ("block7", "box")
-    )
 
 
 NEEDS_TWO = WORKSHOP.replace(

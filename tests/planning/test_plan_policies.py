@@ -81,20 +81,6 @@ def test_no_plan_is_a_failure_with_its_reason(status: Status, replan: bool) -> N
     assert policy.failure == (NO_PLAN, "so it is")
 
 
-def test_planning_that_has_failed_is_tried_again_only_once_something_changes() -> None:
-    failed = PlanResult(Status.TIMED_OUT)
-    planner = Planner(failed, failed, failed, plan(*PLAN))
-    policy = follower(planner, replan=True)
-    elsewhere = START - {Atom("clear", ("place2",))}
-    assert choices(policy, [START, START, elsewhere, elsewhere]) == [None] * 4
-    assert [problem.state for problem in planner.problems] == [START, elsewhere]
-    policy.declare({"block3": "block"})
-    assert policy.choose(elsewhere, GOAL) is None
-    assert len(planner.problems) == 3
-    assert policy.choose(START, GOAL) == PICK1
-    assert policy.plans == 4
-
-
 LAMPS = parse_adl_domain("""(define (domain lamps) (:requirements :adl) (:types lamp)
   (:predicates (lit ?l - lamp) (dark ?l - lamp))
   (:action flip :parameters (?l - lamp)

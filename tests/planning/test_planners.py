@@ -5,12 +5,11 @@ from __future__ import annotations
 import pytest
 from exact_fond import achieves_goal
 
-from bilevel.planning.grounding import Grounding
-from bilevel.planning.planner import Deadline, Planner, PlanResult, PlanStep, Status
+from bilevel.planning.planner import Planner, PlanStep, Status
 from bilevel.planning.planners import PLANNERS, planner_named
-from bilevel.symbolic.domain import Action, Domain, Problem
+from bilevel.symbolic.domain import Action, Domain
 from bilevel.symbolic.pddl import parse_problem
-from bilevel.tabletop.problems import shipped_domain, training_problems
+from bilevel.tabletop.problems import shipped_domain
 
 
 @pytest.fixture(params=[name for name in PLANNERS if name != "fond"])
@@ -25,16 +24,6 @@ def solve(planner: Planner, domain: Domain, problem_text: str) -> list[str]:
     assert result.status is Status.SOLVED, result
     assert achieves_goal(domain, problem, result.steps)
     return [str(step.action) for step in result.steps]
-
-
-def test_pick_place(planner: Planner) -> None:
-    plan = solve(
-        planner,
-        shipped_domain("pick-place"),
-        """(define (problem p) (:domain pick-place) (:objects x y - item r0 r1 r2 r3 - location)
-           (:init (robot-at r0) (free) (at x r1) (at y r2)) (:goal (and (at x r3))))""",
-    )
-    assert plan == ["move(r0, r1)", "pick(x, r1)", "move(r1, r3)", "place(x, r3)"]
 
 
 def test_colour_counts_on_the_colour_that_has_a_tray(planner: Planner) -> None:
@@ -66,30 +55,3 @@ def test_unsolvable(planner: Planner) -> None:
            (:init (gripper-free) (clear a) (clear b) (clear l)) (:goal (and (holding a) (holding b))))"""
     result = planner(domain, parse_problem(text, domain), 60)
     assert (result.status, result.plan, result.message) == (Status.UNSOLVABLE, None, "no plan exists")
-
-
-def test_the_search_goes_first_and_fast_downward_takes_over_what_it_cannot_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[str, float]] = []
-
-    def answering(name: str, status: Status) -> Planner:
-        def planner(
-            domain: Domain, problem: Problem, time_limit: float, grounding: Grounding | None = None
-        ) -> PlanResult:
-            asked.append((name, round(time_limit, 2)))
-            return PlanResult(status)
-
-        return planner
-
-    def searching(deadline: Deadline, domain: Domain, problem: Problem, grounding: Grounding | None) -> PlanResult:
-        return answering("search", Status.TIMED_OUT)(domain, problem, deadline.seconds_left)
-
-    monkeypatch.setattr("bilevel.planning.planners.search", answering("search", Status.TIMED_OUT))
-    monkeypatch.setattr("bilevel.planning.planners.search_until", searching)
-    monkeypatch.setattr("bilevel.planning.planners.fast_downward", answering("fast-downward", Status.SOLVED))
-    domain, problem = shipped_domain("blocks"), training_problems("blocks")[0]
-    assert PLANNERS["auto"](domain, problem, 10.0).status is Status.SOLVED
-    assert asked == [("search", 2.0), ("fast-downward", 8.0)]
-    asked.clear()
-    domain, problem = shipped_domain("gacha"), training_problems("gacha")[0]
-    assert PLANNERS["auto"](domain, problem, 10.0).status is Status.TIMED_OUT
-    assert asked == [("search", 10.0)]

@@ -110,13 +110,6 @@ def test_new_objects_get_names_that_are_not_in_use_and_are_not_used_before_they_
     assert [step.action.name for step in result.steps] == ["make", "name"]
 
 
-def test_greedy_search_reaches_further_than_breadth_first() -> None:
-    problem = blocks(12, 12)
-    result = search(BLOCKS, problem, 60, breadth_first_states=1000)
-    assert achieves_goal(BLOCKS, problem, result.steps)
-    assert len(result.steps) == 24
-
-
 def test_grounding_joins_instead_of_multiplying() -> None:
     """A chain of 200 links with three variables: 8 million candidates, 198 operators."""
     domain = parse_domain(

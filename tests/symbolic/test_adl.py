@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from bilevel.symbolic.domain import Atom, BadInput, Domain, Problem
+from bilevel.symbolic.domain import BadInput, Domain, Problem
 from bilevel.symbolic.pddl import compile_adl, parse_adl_domain, write_domain
 
 DOMAIN = """(define (domain d) (:types cup) (:constants red - cup) (:functions (f))
@@ -23,30 +23,12 @@ def compiled(
     return compile_adl(DOMAIN.format(actions=actions), problem, "domain.pddl", "problem.pddl")
 
 
-def test_what_never_changes_is_settled_once_and_for_all() -> None:
-    effect = "(forall (?y - cup) (when (near ?x ?y) (not (p ?y))))"
-    domain, _ = compiled(effect=effect, init="(near a b) (near a red) (near b a)")
-    deleted = {
-        min(schema.precondition): {atom.terms[0] for atom in schema.outcomes[0].delete}
-        for schema in domain.schemas.values()
-    }
-    assert deleted == {
-        Atom("=", ("?x", "red")): set(),
-        Atom("=", ("?x", "a")): {"b", "red"},
-        Atom("=", ("?x", "b")): {"a"},
-    }
-
-
 @pytest.mark.parametrize(
     ("goal", "ways"), [("(or (p a) (done))", 2), ("(exists (?x - cup) (p ?x))", 3), ("(imply (p a) (done))", 2)]
 )
 def test_goals_with_a_choice_are_refused(goal: str, ways: int) -> None:
     with pytest.raises(BadInput, match=rf"problem.pddl:1:\d+: goals with a choice are .* met in {ways} ways"):
         compiled(effect="(and (done) (p ?x))", goal=goal)
-
-
-def test_a_goal_that_never_holds_is_kept() -> None:
-    assert compiled(effect="(done)", goal="(and (p b) (done))")[1].goal == {Atom("goal:never")}
 
 
 @pytest.mark.parametrize(

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bilevel.compiled import PURE
 from bilevel.symbolic.domain import Domain, Problem
 from bilevel.symbolic.expressions import Misread
-from bilevel.symbolic.packed import read_packed
 from bilevel.symbolic.pddl import parse_domain, write_problem
 from bilevel.symbolic.pddl_reader import problem_from_text
 from drawn_domains import PATIENT, draw_mutated, problems
@@ -93,11 +89,3 @@ def test_both_readers_agree(given_problem: tuple[Domain, Problem], data: st.Data
         read(draw_mutated(data.draw, text), domain)
     except Misread as error:
         raise AssertionError("the compiled reader reads what the careful one refuses") from error
-
-
-def test_nothing_is_packed_without_the_compiled_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = tmp_path / "problem.pddl"
-    file.write_text(TEXT)
-    assert read_packed(file, DELIVERY) is not None
-    monkeypatch.setenv(PURE, "1")
-    assert read_packed(file, DELIVERY) is None

@@ -27,8 +27,6 @@ from bilevel.symbolic.semantics import (
     applicable,
     ground,
     ground_action,
-    natures_choices,
-    new_object,
     progress,
     regress,
 )
@@ -104,46 +102,12 @@ def test_the_regressed_condition_is_the_weakest(case: tuple[Facts, GroundAction]
     assert before.holds(state)
 
 
-def schema(precondition: set[Atom], negative: set[Atom], outcome: Outcome) -> Schema:
-    parameters = (Parameter("?x"), Parameter("?y"))
-    return Schema("act", parameters, frozenset(precondition), (outcome,), frozenset(negative))
-
-
 NOTHING = Outcome(NO_FACTS, NO_FACTS)
 
 
-def test_equalities_and_inequalities_choose_the_arguments() -> None:
-    same = schema({Atom(EQUALITY, ("?x", "?y"))}, set(), NOTHING)
-    different = schema(set(), {Atom(EQUALITY, ("?x", "?y"))}, NOTHING)
-    not_a = schema(set(), {Atom(EQUALITY, ("?x", "a"))}, NOTHING)
-    pairs = [("a", "a"), ("a", "b"), ("b", "a")]
-    assert [ground(same, pair) is not None for pair in pairs] == [True, False, False]
-    assert [ground(different, pair) is not None for pair in pairs] == [False, True, True]
-    assert [ground(not_a, pair) is not None for pair in pairs] == [False, False, True]
-
-
-DOMAIN = Domain("d", {}, {}, {"red-ball": "ball", "ball": "object", "hue": "object"})
-
-
-def chosen(*variables: tuple[str, str], new: tuple[str, ...] = ()) -> Outcome:
-    parameters = tuple(Parameter(name, kind) for name, kind in variables)
-    add = frozenset({Atom("r", tuple(name for name, _ in variables))})
-    return Outcome(add, NO_FACTS, parameters, frozenset(new))
-
-
-def test_nature_makes_new_objects_where_she_must() -> None:
-    objects = {"ball1": "ball", "ball2": "hue"}
-    made = chosen(("?b", "ball"), ("?c", "ball"), new=("?b", "?c"))
-    assert list(natures_choices(made, DOMAIN, objects)) == [{"?b": "ball3", "?c": "ball4"}]
-    mixed = chosen(("?b", "ball"), ("?c", "ball"), new=("?b",))
-    assert list(natures_choices(mixed, DOMAIN, objects)) == [{"?b": "ball3", "?c": "ball1"}]
-    none_known = chosen(("?r", "red-ball"))
-    assert list(natures_choices(none_known, DOMAIN, objects)) == [{"?r": "red-ball1"}]
-    assert new_object(Parameter("?b", "ball"), objects) == "ball3"
-
-
 def test_an_action_that_a_user_names_must_fit() -> None:
-    act = schema(set(), {Atom(EQUALITY, ("?x", "?y"))}, NOTHING)
+    different = frozenset({Atom(EQUALITY, ("?x", "?y"))})
+    act = Schema("act", (Parameter("?x"), Parameter("?y")), NO_FACTS, (NOTHING,), different)
     domain = Domain("d", {}, {"act": act, "rest": Schema("rest", (), NO_FACTS, (NOTHING,))})
     assert ground_action(domain, Action("act", ("a", "b"))).action == Action("act", ("a", "b"))
     with pytest.raises(BadInput, match="unknown action 'run'; known actions: act, rest"):
