@@ -63,7 +63,8 @@ def test_existential_effects_bind_natures_variables() -> None:
     both = "(oneof (exists (?c - colour) (hue ?x ?c)) (exists (?y - block) (and (new ?y) (hue ?y red))))"
     assert outcomes(both) == (hue, made)
     (nested,) = outcomes("(exists (?y - block) (and (new ?y) (exists (?c - colour) (hue ?y ?c))))")
-    assert (nested.chosen, nested.new) == ((block, colour), {"?y"})
+    assert nested.chosen == (block, colour)
+    assert nested.new == {"?y"}
 
 
 def test_events_are_read_and_are_no_actions() -> None:
