@@ -30,7 +30,7 @@ SUITES := kinder robosuite
 .PHONY: demo check test test-suites lint docs gallery package clean
 
 demo: $(VENV)/installed
-	$(BIN)/python -m bilevel.cli.demo
+	PATH="$(abspath $(BIN)):$$PATH" bash examples/demo.sh
 
 # A fast loop, under a minute: format, lint, the types of what has changed since the last commit, and the quick tests.
 SLOW := conformance demonstrations docs examples experiments learning/test_learn.py methods planning/test_fond.py \

@@ -15,7 +15,7 @@ import bilevel
 from bilevel.tabletop import TASKS
 
 PACKAGE = Path(bilevel.__file__).parent
-KNOWING = ("tabletop", "experiments", "cli/demo.py")
+KNOWING = ("tabletop", "experiments")
 WORLDS = {name.split("-")[0] for name in TASKS}
 SUITES = ("ogbench", "kinder", "robosuite", "minigrid")  # whose environments the examples use
 

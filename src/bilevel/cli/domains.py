@@ -47,19 +47,6 @@ def check(domain: Path, data: Path, task: str | None) -> int:
     return 0 if report.fits else 1
 
 
-FINDINGS = {  # about a domain, by their sort
-    "contradicted precondition": "precondition {0.what}: contradicted, in {0.count} of {0.of} occurrences",
-    "missing effect": "effect {0.what}: not in {0.count} of {0.of} occurrences",
-    "unlisted effect": "effect {0.what}: not listed, but it came in {0.count} of {0.of} occurrences",
-    "never seen": "never seen, but perhaps in {0.count} ambiguous changes",
-    "outcome never seen": "outcome {0.what}: never seen in {0.of} occurrences",
-    "possible precondition": "{0.what} held before each of {0.of} occurrences, but not wherever the rest did: a "
-    "precondition?",
-    "untested precondition": "precondition {0.what}: never tested, it held in every state where the rest held",
-    "unseen effect": "effect {0.what}: never seen, it was so already in all of {0.of} occurrences",
-}
-
-
 def _report_lines(report: DomainReport) -> Iterator[str]:
     """Yield what was found: the verdict, the changes in numbers, the domain's faults, then single changes."""
     data, wrong = f"{count(report.episodes, 'episode')}, {count(report.steps, 'step')}", _total(report.contradicted)
@@ -83,8 +70,9 @@ def _report_lines(report: DomainReport) -> Iterator[str]:
         findings = [finding for finding in report.findings if finding.is_wrong is is_wrong]
         yield title if findings else ""
         for each in findings:
+            times = f": {each.count} of {each.of}" if each.of else f": {each.count}" if each.count else ""
             where = "" if each.episode is None else f" (first in episode {each.episode} at step {each.step})"
-            yield f"  {each.schema}  {FINDINGS[each.sort].format(each)}{where}"
+            yield f"  {each.schema}  {each.sort}{f' {each.what}' if each.what else ''}{times}{where}"
 
 
 def _total(kinds: Sequence[Kind]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -123,8 +124,7 @@ def compare(first: Path, second: Path) -> None:
         f"differences are in percentage points, with Tango's interval for pairs; in total, p = {total['p_value']:.3g} "
         "by McNemar's exact test",
         "all intervals are for these two policies, over episodes; what other training seeds give, they do not say",
-        _steps_line(total),
-        *_episode_lines(changed),
+        *_further_lines(total, changed),
     )
 
 
@@ -136,21 +136,21 @@ def _changed(pair: Pair, first: Path, second: Path) -> dict[str, object]:
     return {name: getattr(record, name) for name in ("objects", "episode", "seed")} | ends | {"replay": replay}
 
 
-def _steps_line(total: dict[str, Any]) -> str:
+def _further_lines(total: dict[str, Any], changed: list[dict[str, object]]) -> Iterator[str]:
+    """Yield how the steps differ, and which episodes changed."""
     from bilevel.experiments.compare import signed
 
     if total["mean_steps"] is None:
-        return "no episode is solved by both, so steps are not compared"
-    first, second = total["mean_steps"]
-    interval = signed(total["steps_difference"], *total["steps_interval"]) if total["steps_interval"] else "no interval"
-    means = f"mean steps in the {count(total['both'], 'episode')} that both solve: A {first:.1f}, B {second:.1f}"
-    return f"{means}; B − A {interval}"
-
-
-def _episode_lines(changed: list[dict[str, object]]) -> list[str]:
+        yield "no episode is solved by both, so steps are not compared"
+    else:
+        first, second = total["mean_steps"]
+        interval = total["steps_interval"] and signed(total["steps_difference"], *total["steps_interval"])
+        means = f"mean steps in the {count(total['both'], 'episode')} that both solve: A {first:.1f}, B {second:.1f}"
+        yield f"{means}; B − A {interval or 'no interval'}"
     if not changed:
-        return ["no episode changed: each succeeds in both, or fails in both"]
-    lines = [f"{count(changed, 'episode')} changed; to see what happens where one fails:"]
-    lines += [f"  {each['first']} → {each['second']}: {each['replay']}" for each in changed[:MAX_SHOWN]]
-    more = len(changed) - MAX_SHOWN
-    return [*lines, f"  and {more} more: see --json"] if more > 0 else lines
+        yield "no episode changed: each succeeds in both, or fails in both"
+        return
+    yield f"{count(changed, 'episode')} changed; to see what happens where one fails:"
+    yield from (f"  {each['first']} → {each['second']}: {each['replay']}" for each in changed[:MAX_SHOWN])
+    if len(changed) > MAX_SHOWN:
+        yield f"  and {len(changed) - MAX_SHOWN} more: see --json"

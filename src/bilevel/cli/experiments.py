@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bilevel.cli.options import argument, command, option, required, words
+from bilevel.cli.options import argument, command, decorated, option, required, words
 from bilevel.cli.output import answer, count, progress_line, say
 from bilevel.symbolic.domain import BadInput
 
@@ -32,11 +30,6 @@ OPTIONS = (  # of all commands that run an experiment in a folder
 )
 
 
-def experiment_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of all commands that run an experiment."""
-    return reduce(lambda decorated, add: add(decorated), reversed(OPTIONS), function)
-
-
 @command(
     "reproduce",
     "--quick --output build/quick",
@@ -44,7 +37,7 @@ def experiment_options(function: Callable[..., Any]) -> Callable[..., Any]:
     "--cluster auto --output build/all",
 )
 @words("--parts", "NAME...", "What to make: table, scaling, films, report (by default all of them).")
-@experiment_options
+@decorated(OPTIONS)
 def reproduce(output: Path, **options: Any) -> int:
     """Run the whole experiment: collect, train, evaluate and report whatever is not there yet.
 
@@ -67,7 +60,7 @@ def reproduce(output: Path, **options: Any) -> int:
 )
 @words("--axes", "NAME...", "What is made harder (by default everything, see `bilevel benchmark axes`).")
 @option("--no-report", bool, "Write no page, tables and figures.")
-@experiment_options
+@decorated(OPTIONS)
 def benchmark_hard(output: Path, no_report: bool, **options: Any) -> int:
     """Measure how far each method gets as one thing after the other is made harder: a curve for each.
 
@@ -107,14 +100,11 @@ def benchmark_axes() -> None:
     """List the axes of the hard suite: what each makes harder, from which value to which, on which tasks."""
     from bilevel.experiments.axes import AXES
 
-    rows = [
-        {"axis": axis.name, "about": axis.about, "values": list(axis.values), "tasks": list(axis.tasks.values())}
-        for axis in AXES.values()
-    ]
-    lines = []
+    rows, lines = [], []
     for axis in AXES.values():
-        lines += [f"{axis.name}: {axis.about}", f"    {', '.join(map(axis.show, axis.values))} {axis.title}"]
-        lines += [f"    on {', '.join(axis.tasks.values())}"]
+        tasks, values = list(axis.tasks.values()), ", ".join(map(axis.show, axis.values))
+        rows.append({"axis": axis.name, "about": axis.about, "values": list(axis.values), "tasks": tasks})
+        lines += [f"{axis.name}: {axis.about}", f"    {values} {axis.title}", f"    on {', '.join(tasks)}"]
     answer({"axes": rows}, *lines)
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bilevel.cli.options import argument, command, option, required, shared, words
-from bilevel.cli.output import aligned, answer, count, progress_line, say
+from bilevel.cli.output import answer, count, progress_line, say
 
 if TYPE_CHECKING:
     from bilevel.learning.learn import LearningConfig
@@ -80,8 +80,7 @@ def learn(folder: Path, output: Path, task: str | None, **options: Any) -> None:
     answer(
         {**values, "rules": [str(rule) for rule in learned.rules], "seconds": round(seconds, 1)},
         learned.texts().get("rules.txt", ""),
-        _domain_line(found.get("domain")),
-        _irrelevant_line(found.get("irrelevant", {})),
+        *_left_out(found.get("domain"), found.get("irrelevant", {})),
         f"{what} of {learned.parameters} parameters; {sources}",
         f"validation loss {found['validation_loss']:.5f}, best at epoch {found['best_epoch']}",
         f"written to {output} in {seconds:.1f} s",
@@ -105,18 +104,13 @@ def _config(config: LearningConfig, method: str, settings: dict[str, Any]) -> Le
     return replace(config, dagger=dagger, training=training, **given)
 
 
-def _domain_line(found: Mapping[str, Any] | None) -> str:
-    """Return what was learned of the domain, if anything was."""
-    if found is None:
-        return ""
-    seen = (f"{name} {sum(counts)}" for name, counts in found["seen"].items())
-    return f"the domain was learned: {', '.join(seen)}; {count(found['dropped'], 'change')} left out"
-
-
-def _irrelevant_line(found: Mapping[str, Sequence[str]]) -> str:
-    """Return which arguments of actions the network does not see, if any."""
-    named = ", ".join(f"{' '.join(parameters)} in {name}" for name, parameters in found.items())
-    return f"left out, as it plays no part in how the action is done: {named}" if named else ""
+def _left_out(domain: Mapping[str, Any] | None, irrelevant: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Yield what was learned of the domain, if anything was, and which arguments the network does not see."""
+    if domain:
+        seen = ", ".join(f"{name} {sum(counts)}" for name, counts in domain["seen"].items())
+        yield f"the domain was learned: {seen}; {count(domain['dropped'], 'change')} left out"
+    if named := ", ".join(f"{' '.join(parameters)} in {name}" for name, parameters in irrelevant.items()):
+        yield f"left out, as it plays no part in how the action is done: {named}"
 
 
 # Listing
@@ -131,7 +125,8 @@ def policies(policy: str | None) -> None:
     if policy is not None:
         folder = find_folder(policy)
         read = read_policy(folder)
-        answer(_row(policy, folder, read), *_card_lines(folder, read))
+        row = _row(policy, folder, read)
+        answer(row, *_card_lines(read, row))
         return
     rows = [_row(name, folder, read_policy(folder)) for name, folder in pretrained_policies().items()]
     answer({"policies": rows}, *(_table(rows) if rows else ["no task here has a pretrained policy"]))
@@ -142,45 +137,50 @@ def _row(name: str, folder: Path, policy: LearnedPolicy) -> dict[str, Any]:
     from bilevel.experiments.statistics import wilson_interval
 
     card, measured = policy.card, policy.card.measured
-    successes = {}
-    for objects, (number, episodes) in (measured.successes if measured else {}).items():
-        interval = [round(bound, 4) for bound in wilson_interval(number, episodes)]
-        successes[str(objects)] = {"successes": number, "episodes": episodes, "interval": interval}
+    successes = {
+        str(objects): {"successes": n, "episodes": of, "interval": [round(p, 4) for p in wilson_interval(n, of)]}
+        for objects, (n, of) in (measured.successes if measured else {}).items()
+    }
     size = round(sum(file.stat().st_size for file in folder.iterdir() if file.is_file()) / 1000)
-    row = {"name": name, "folder": str(folder), "rules": len(policy.rules), "parameters": policy.parameters}
-    row |= {"kilobytes": size, "digest": policy.digest, "successes": successes}
-    row |= {each: getattr(card, each) for each in ("task", "objects", "seed", "settings", "versions")}
-    evaluation = {"seed": measured.seed, "command": measured.command} if measured else None
-    return {**row, "evaluation": evaluation, "demonstrations": card.summary.get("demonstrations")}
+    return {
+        "name": name,
+        "folder": str(folder),
+        "rules": len(policy.rules),
+        "parameters": policy.parameters,
+        "kilobytes": size,
+        "digest": policy.digest,
+        "successes": successes,
+        **{each: getattr(card, each) for each in ("task", "objects", "seed", "settings", "versions")},
+        "evaluation": {"seed": measured.seed, "command": measured.command} if measured else None,
+        "demonstrations": card.summary.get("demonstrations"),
+    }
 
 
-def _table(rows: list[dict[str, Any]]) -> list[str]:
+def _table(rows: list[dict[str, Any]]) -> Iterator[str]:
     sizes = sorted({size for row in rows for size in row["successes"]}, key=int)
-    lines = [["policy", "rules", "parameters", "KB", *(f"with {count(int(size), 'object')}" for size in sizes)]]
+    heads = "".join(f"  {f'with {size} objects':>21}" for size in sizes)
+    yield f"{'policy':16}  rules  parameters    KB{heads}"
     for row in rows:
-        numbers = [row["name"], str(row["rules"]), f"{row['parameters']:,}", str(row["kilobytes"])]
-        lines.append(numbers + [_success(row["successes"].get(size)) for size in sizes])
-    note = "in brackets 95% intervals (Wilson) of these policies, not of what another training seed would give"
-    return [*aligned(lines), note]
+        found = "".join(f"  {_success(row['successes'].get(size)):>21}" for size in sizes)
+        yield f"{row['name']:16}  {row['rules']:>5}  {row['parameters']:>10,}  {row['kilobytes']:>4}{found}"
+    yield "in brackets 95% intervals (Wilson) of these policies, not of what another training seed would give"
 
 
-def _success(found: dict[str, Any] | None) -> str:
+def _success(found: Mapping[str, Any] | None) -> str:
     if found is None:
         return "–"
     low, high = (100 * bound for bound in found["interval"])
     return f"{found['successes']}/{found['episodes']} ({low:.1f}–{high:.1f}%)"
 
 
-def _card_lines(folder: Path, policy: LearnedPolicy) -> list[str]:
+def _card_lines(policy: LearnedPolicy, row: Mapping[str, Any]) -> list[str]:
     """Return the card of a policy, for a person to read."""
-    row, card = _row("", folder, policy), policy.card
-    made = card.summary.get("demonstrations")
-    data = made if isinstance(made, dict) else {}
-    objects = count(card.objects, "object")
+    card, data = policy.card, row["demonstrations"] if isinstance(row["demonstrations"], dict) else {}
+    objects, made = count(card.objects, "object"), data.get("command") or "not collected"
     lines = {
         "task": card.task,
-        "folder": str(folder),
-        "data": f"{data.get('episodes', '?')} demonstrations with {objects}: {data.get('command') or 'not collected'}",
+        "folder": row["folder"],
+        "data": f"{data.get('episodes', '?')} demonstrations with {objects}: {made}",
         "learned": f"bilevel learn DIR --preset {card.settings.get('preset')} --seed {card.seed} --output POLICY",
         "network": f"{policy.parameters:,} parameters, {card.network.hidden} wide, {card.network.rounds} rounds",
         **{f"n = {size}": _success(found) for size, found in row["successes"].items()},

@@ -255,9 +255,14 @@ SHARED = {
 }
 
 
-def shared(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def decorated(options: Sequence[Callable[..., Any]]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return the decorator that adds these options and arguments, in their order."""
-    return lambda function: reduce(lambda decorated, name: SHARED[name](decorated), reversed(names), function)
+    return lambda function: reduce(lambda done, add: add(done), reversed(options), function)
+
+
+def shared(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return the decorator that adds those of these names."""
+    return decorated([SHARED[name] for name in names])
 
 
 def picture_option(name: str, text: str) -> Callable[..., Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sized
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, TypeVar
@@ -66,15 +66,6 @@ def count(things: Sized | int, noun: str) -> str:
     """Return `1 unit` or `2 units`."""
     number = things if isinstance(things, int) else len(things)
     return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
-def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return the rows of a table as lines, the first column to the left and the others to the right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join([first.ljust(widths[0]), *(word.rjust(n) for word, n in zip(words, widths[1:], strict=True))])
-        for first, *words in rows
-    ]
 
 
 @contextmanager
