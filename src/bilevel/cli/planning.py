@@ -13,7 +13,7 @@ from bilevel.cli.output import answer, count, say, wants_json
 from bilevel.symbolic.domain import BadInput
 
 if TYPE_CHECKING:
-    from bilevel.planning.planner import ContingentPolicy, Deadline, PlanResult, PlanStep
+    from bilevel.planning.planner import ContingentPolicy, Deadline, PlanStep
     from bilevel.rules.rule import Rule
     from bilevel.rules.solving import Solution
     from bilevel.symbolic.domain import Domain, Problem
@@ -54,16 +54,9 @@ def solve(domain: Path, problem: Path, rules: Path, plan: Path | None, memoryles
     elif not wants_json():
         for block in plan_chunks(solution.plan):
             print(block.decode(), end="")
-    values = {
-        "outcome": solution.stop.name.lower().replace("_", "-"),
-        "steps": steps,
-        "open_goals": solution.open_goals,
-        "reason": reason,
-        "reading_seconds": round(ready - started, 4),
-        "solving_seconds": round(solved - ready, 4),
-        "plan": str(plan) if plan and solution.is_solved else None,
-    }
-    answer(values)
+    values = {"outcome": solution.stop.name.lower().replace("_", "-"), "steps": steps, "reason": reason}
+    values |= {"open_goals": solution.open_goals, "plan": str(plan) if plan and solution.is_solved else None}
+    answer(values | {"reading_seconds": round(ready - started, 4), "solving_seconds": round(solved - ready, 4)})
     say(reason or f"solved in {steps} steps ({ready - started:.2f} s reading, {solved - ready:.2f} s solving)")
     return 0 if solution.is_solved else 1
 
@@ -169,105 +162,79 @@ def plan(
         require_writable(output)
     deadline, started = Deadline(timeout), time.perf_counter()
     result = find_plan(read_domain, read_problem, planner=planner, time_limit=timeout, memory_limit=memory * 1e9)
-    seconds = time.perf_counter() - started
-    text, size, found = "", "", dict[str, Any]()
+    seconds, found, text, size = time.perf_counter() - started, dict[str, Any](), "", ""
+    if result.status is Status.ERROR:
+        raise BadInput(f"the planner failed on problem '{read_problem.name}': {result.message}")
     if result.policy is not None:
-        found, items = _checked_policy(read_domain, read_problem, result.policy, deadline, max_states)
-        text, size = policy_text(items), count(items, "decision")
+        found, text = _policy_found(read_domain, read_problem, result.policy, deadline, max_states)
+        size = count(found["policy"], "decision")
     elif result.status is Status.SOLVED:
-        items = plan_items(result.steps)
-        hope = "the domain is nondeterministic: the plan counts on the outcomes it names; a hope, not a promise"
-        found = {"remarks": [] if read_domain.is_deterministic else [hope], "plan": items}
-        text, size = plan_text(read_domain, result.steps), count(items, "step")
+        found, text = _plan_found(read_domain, result.steps)
+        size = count(found["plan"], "step")
     if found and output is not None:
         if output.suffix == ".json":
-            items_found = {kind: found[kind] for kind in ("plan", "policy") if kind in found}
+            items = {kind: found[kind] for kind in ("plan", "policy") if kind in found}
             head = {"format": FORMAT, "domain": read_domain.name, "problem": read_problem.name}
-            text = json.dumps({**head, **items_found}, ensure_ascii=False, indent=2) + "\n"
+            text = json.dumps(head | items, ensure_ascii=False, indent=2) + "\n"
         write_atomically(output, text)
-    message = _message(result, read_problem, timeout, memory)
-    head = {"status": result.status.value, "message": message, "seconds": round(seconds, 4)}
-    head |= {"output": str(output) if found and output else None, "plan": None, "policy": None, "checked": None}
-    answer({**head, "remarks": [], **found})
+    limits = {
+        Status.TIMED_OUT: f"not found in time ({timeout:g} s)",
+        Status.OUT_OF_MEMORY: f"not found within {memory:g} GB of memory; --memory sets the limit",
+    }
+    message = limits.get(result.status, result.message)
+    values = {"status": result.status.value, "message": message, "seconds": round(seconds, 4), "remarks": []}
+    values |= {"output": str(output) if found and output else None, "plan": None, "policy": None, "checked": None}
+    answer(values | found)
     if not (output or wants_json()):
         print(text, end="", flush=True)
     say(*([f"found in {seconds:.2f} s: {size}", *found["remarks"]] if found else [message]))
     return 0 if found else 1
 
 
-def _message(result: PlanResult, problem: Problem, timeout: float, memory: float) -> str:
-    """Return what the planner says; `BadInput` where it failed."""
-    from bilevel.planning.planner import Status
-
-    if result.status is Status.ERROR:
-        raise BadInput(f"the planner failed on problem '{problem.name}': {result.message}")
-    return {
-        Status.TIMED_OUT: f"not found in time ({timeout:g} s)",
-        Status.OUT_OF_MEMORY: f"not found within {memory:g} GB of memory; --memory sets the limit",
-    }.get(result.status, result.message)
-
-
-def _checked_policy(
+def _policy_found(
     domain: Domain, problem: Problem, policy: ContingentPolicy, deadline: Deadline, max_states: int
-) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return what is to be said of a policy that was checked, and its decisions."""
+) -> tuple[dict[str, Any], str]:
+    """Return what is to be said of a policy that was checked, and its text: `2: if tails(penny) do flip(penny)`.
+
+    The number is the distance to the goal.
+    """
     from dataclasses import replace
 
     from bilevel.planning.strong_cyclic import PolicyKind, check_policy, is_proved
+    from bilevel.symbolic.pddl import users_action
 
     check = check_policy(domain, problem, policy.choose, max_states, deadline)
     if check.kind is PolicyKind.UNKNOWN and is_proved(domain, problem, policy, deadline):
         check = replace(check, kind=PolicyKind.STRONG_CYCLIC, reason=f"decision by decision, as {check.reason}")
     if check.is_refuted:
         raise BadInput(f"the planner failed on problem '{problem.name}': its policy is {check}")
-    items = policy_items(policy)
-    remarks = [str(check), *map(str, policy.placeholders)]
-    return {"checked": check.kind.value, "remarks": remarks, "policy": items}, items
-
-
-def policy_text(decisions: Sequence[dict[str, Any]]) -> str:
-    """Return one line per decision: `2: if tails(penny) & not lost() do flip(penny)`; the number is the distance."""
-    width = len(str(max((item["distance"] for item in decisions), default=0)))
+    items: list[dict[str, Any]] = []
     lines = []
-    for item in decisions:
+    width = len(str(max((decision.distance for decision in policy.decisions), default=0)))
+    for decision in policy.decisions:
+        holding, absent = map(str, sorted(decision.condition.positive)), map(str, sorted(decision.condition.negative))
+        item = {"if": [*holding], "if_not": [*absent], "do": str(users_action(decision.action))}
+        items.append({**item, "distance": decision.distance})
         condition = " & ".join([*item["if"], *(f"not {atom}" for atom in item["if_not"])])
-        lines.append(f"{item['distance']:{width}}: if {condition or 'true'} do {item['do']}")
-    return "\n".join([*lines, f"; {count(lines, 'decision')}; the first whose condition holds counts\n"])
+        lines.append(f"{decision.distance:{width}}: if {condition or 'true'} do {item['do']}")
+    lines.append(f"; {count(items, 'decision')}; the first whose condition holds counts\n")
+    remarks = [str(check), *map(str, policy.placeholders)]
+    return {"checked": check.kind.value, "remarks": remarks, "policy": items}, "\n".join(lines)
 
 
-def plan_text(domain: Domain, steps: Sequence[PlanStep]) -> str:
-    """Return a plan as the planning competitions write it; comments say which outcomes it counts on."""
+def _plan_found(domain: Domain, steps: Sequence[PlanStep]) -> tuple[dict[str, Any], str]:
+    """Return what is to be said of a plan, and its text; outcomes count from 1 in both."""
     from bilevel.symbolic.pddl import users_action
     from bilevel.symbolic.plans import NaturesMove, Plan, write_plan
 
-    moves = {
-        number: NaturesMove(step.outcome, dict(step.choice))
-        for number, step in enumerate(steps)
-        if not domain.schemas[step.action.name].is_deterministic
-    }
-    return write_plan(Plan([users_action(step.action) for step in steps], moves))
-
-
-def policy_items(policy: ContingentPolicy) -> list[dict[str, Any]]:
-    """Return the decisions as JSON has them, in the words of the user's domain."""
-    from bilevel.symbolic.pddl import users_action
-
-    return [
-        {
-            "if": [str(atom) for atom in sorted(decision.condition.positive)],
-            "if_not": [str(atom) for atom in sorted(decision.condition.negative)],
-            "do": str(users_action(decision.action)),
-            "distance": decision.distance,
-        }
-        for decision in policy.decisions
+    actions, moves = [users_action(step.action) for step in steps], dict[int, NaturesMove]()
+    for number, step in enumerate(steps):
+        if not domain.schemas[step.action.name].is_deterministic:
+            moves[number] = NaturesMove(step.outcome, dict(step.choice))
+    items = [
+        {"do": str(action), "outcome": step.outcome + 1, "nature": dict(step.choice)}
+        for action, step in zip(actions, steps, strict=True)
     ]
-
-
-def plan_items(steps: Sequence[PlanStep]) -> list[dict[str, Any]]:
-    """Return the steps as JSON has them; outcomes count from 1, as in a plan file."""
-    from bilevel.symbolic.pddl import users_action
-
-    return [
-        {"do": str(users_action(step.action)), "outcome": step.outcome + 1, "nature": dict(step.choice)}
-        for step in steps
-    ]
+    hope = "the domain is nondeterministic: the plan counts on the outcomes it names; a hope, not a promise"
+    remarks = [] if domain.is_deterministic else [hope]
+    return {"plan": items, "remarks": remarks}, write_plan(Plan(actions, moves))
