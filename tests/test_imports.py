@@ -13,8 +13,6 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import NamedTuple
 
-import pytest
-
 import bilevel
 
 PACKAGE = Path(bilevel.__file__).parent
@@ -196,36 +194,6 @@ def test_no_packages_import_each_other() -> None:
 def test_every_row_of_the_table_is_of_a_package_that_is_there() -> None:
     there = {module_name(file, PACKAGE).split(".")[0] for file in PACKAGE.rglob("*.py")}
     assert set(LAYERS) == there
-
-
-@pytest.mark.parametrize(
-    ("file", "line"),
-    [
-        ("symbolic/domain.py", "import numpy"),
-        ("symbolic/__init__.py", "from ..rules import rule"),
-        ("rules/rule.py", "from bilevel import planning"),
-        ("rules/rule.py", "def f():\n    import numpy.random"),
-        ("tasks/task.py", "if TYPE_CHECKING:\n    from bilevel.policies import policy"),
-        ("experiments/rows.py", "from torch import nn"),
-        ("novelty/thing.py", "import os"),
-        ("rules/utils.py", ""),
-    ],
-)
-def test_a_breach_is_found(tmp_path: Path, file: str, line: str) -> None:
-    write(tmp_path, file, line)
-    assert len(breaches(tmp_path)) >= 1
-
-
-def test_a_cycle_is_found_however_it_is_tied(tmp_path: Path) -> None:
-    write(tmp_path, "rules/one.py", "def f():\n    from bilevel.rules.two import g")
-    write(tmp_path, "rules/two.py", "if TYPE_CHECKING:\n    from bilevel.rules import one")
-    assert breaches(tmp_path) == []
-    assert set(cycle(import_graph(tmp_path))) == {"rules.one", "rules.two"}
-
-
-def write(package: Path, file: str, text: str) -> None:
-    (package / file).parent.mkdir(exist_ok=True, parents=True)
-    (package / file).write_text(text, encoding="utf-8")
 
 
 def test_symbols_do_without_numbers() -> None:

@@ -8,14 +8,10 @@ from pathlib import Path
 import pytest
 
 import tiny_task
-from bilevel.cli.options import Command
-from bilevel.cli.output import printable
-from bilevel.demonstrations.dataset import Demonstrations
 from bilevel.policies.folder import read_policy
 from bilevel.rules.rule_file import read_rules
 from bilevel.tabletop.problems import domain_text
 from command_line import refused, run, run_json, run_well
-from tiny_demonstrations import shown
 from tiny_policies import learned_folder
 
 TINY = f"{tiny_task.__file__}:TINY"
@@ -100,15 +96,6 @@ def test_rules_are_completed_or_left_as_they_were(
     assert Path("c.rules").read_text() == text
 
 
-@pytest.mark.usefixtures("folder")
-def test_generated_problems_can_be_solved(capsys: pytest.CaptureFixture[str]) -> None:
-    run_well(capsys, "problem", "gacha", "--objects", 3, "--output", "p.pddl")
-    files = "gacha-domain.pddl", "p.pddl"
-    run_well(capsys, "rules", "learn", *files, "--output", "r.rules", "--orders", 8)
-    run_well(capsys, "solve", *files, "--rules", "r.rules", "--plan", "p.plan", "--seed", 5)
-    run_well(capsys, "validate", *files, "p.plan")
-
-
 # Data, policies and measurements
 
 
@@ -131,31 +118,6 @@ def test_from_demonstrations_to_a_policy_and_its_evaluation(capsys: pytest.Captu
     assert run_json(capsys, *evaluate)["already_there"] == 2
 
 
-@pytest.mark.usefixtures("folder")
-def test_a_data_set_is_exported_with_itself_inside(capsys: pytest.CaptureFixture[str]) -> None:
-    data = shown().folder
-    assert "3 episodes written to robot" in run_well(capsys, "demonstrations", "export", data, "--lerobot", "robot")
-    assert "robot/bilevel, use it as it is" in refused(capsys, "import", "robot", "--task", TINY, "--output", "back")
-    assert len(Demonstrations.read(Path("robot/bilevel"))) == 3
-    refusal = refused(capsys, "demonstrations", "export", data, "--lerobot", "http://here")
-    assert "'http://here' is a URL" in refusal
-    assert not Path("http:").exists()
-
-
-@pytest.mark.usefixtures("folder")
-def test_what_is_wrong_with_a_replay_exits_with_1(capsys: pytest.CaptureFixture[str]) -> None:
-    Path("slower.py").write_text(
-        "from dataclasses import replace\nfrom gymnasium.wrappers import TransformAction\n"
-        "from tiny_task import TINY, make_env\n"
-        "def make_slower(objects, slip_rate=0.0):\n    env = make_env(objects, slip_rate)\n"
-        "    return TransformAction(env, lambda action: action * 0.9, env.action_space)\n"
-        "task = replace(TINY, make_env=make_slower, save=None)\n"
-    )
-    code, out, _ = run(capsys, "demonstrations", "replay", shown().folder, "--task", "slower.py:task")
-    assert (code, "episode 0: first differs at step 1: 'agent' by " in out) == (1, True)
-    assert "3 episodes, 0 the same bit for bit" in out
-
-
 def test_a_task_is_checked(capsys: pytest.CaptureFixture[str]) -> None:
     assert "no errors: a policy can be learned" in run_well(capsys, "check", TINY, "--objects", 1, "--seeds", 1)
 
@@ -166,33 +128,3 @@ def test_methods_policies_axes_and_models_are_listed(capsys: pytest.CaptureFixtu
     assert "-> pick(?p)" in run_well(capsys, "policies", learned_folder())
     assert "teleports" in run_well(capsys, "benchmark", "axes")
     assert run(capsys, "vla", "check")[0] in (0, 1)
-
-
-# What the commands are built from
-
-
-def test_an_option_of_several_words_takes_all_up_to_the_next_option(capsys: pytest.CaptureFixture[str]) -> None:
-    import click
-
-    @click.command(cls=Command)
-    @click.argument("first", required=False)
-    @click.option("--names", multiple=True)
-    @click.option("--flag", is_flag=True)
-    def shown(first: str | None, names: tuple[str, ...], flag: bool) -> None:
-        print(first, names, flag)
-
-    for words, said in (
-        (["a", "--names", "b", "c", "--flag"], "a ('b', 'c') True"),
-        (["--names", "b", "--flag", "a"], "a ('b',) True"),
-        (["--names=b", "--names", "c", "d"], "None ('b', 'c', 'd') False"),
-        (["a"], "a () False"),
-    ):
-        shown.main(words, standalone_mode=False)
-        assert capsys.readouterr().out == f"{said}\n"
-    with pytest.raises(click.UsageError, match="requires an argument"):
-        shown.main(["--names"], standalone_mode=False)
-
-
-def test_text_of_others_is_made_printable_and_short() -> None:
-    assert printable("a\x1b[2J\tb\r\nc é") == "a\\x1b[2J\\tb\\r\nc é"
-    assert printable("é" * 1_000_000).startswith("é" * 4000 + "… (1,000,000 characters)")

@@ -102,18 +102,6 @@ def test_what_can_be_expected_is_one_line(
     assert err.endswith(line)
 
 
-@pytest.mark.parametrize("failure", [KeyError("x"), ModuleNotFoundError("no", name="bilevel.nowhere")])
-def test_a_mistake_of_ours_shows_where_it_is(
-    failure: Exception, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*_: object) -> None:
-        raise failure
-
-    monkeypatch.setattr("bilevel.rules.rule_file.read_rules", fail)
-    with pytest.raises(type(failure)):
-        run(capsys, "rules", "show", "some.rules")
-
-
 def shell(folder: Path, command: str) -> subprocess.CompletedProcess[str]:
     """A command line as a person types it; `bilevel` is this interpreter's."""
     typed = command.replace("bilevel", f"{sys.executable} -m bilevel")

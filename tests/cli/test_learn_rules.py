@@ -10,8 +10,7 @@ import pytest
 from bilevel.rules.rule_file import read_rules
 from bilevel.symbolic.pddl import write_problem
 from bilevel.tabletop.problems import domain_text, generate_problem, shipped_domain
-from command_line import refused, run_json
-from tiny_demonstrations import shown
+from command_line import run_json
 
 
 @pytest.fixture(scope="module")
@@ -38,14 +37,3 @@ def test_the_rules_are_the_same_for_any_number_of_workers_and_superfluous_ones_a
     pruned, whole = found[1, "always"], found[1, "never"]
     assert (pruned["rules"] + pruned["dropped"], whole["dropped"]) == (whole["rules"], 0)
     assert pruned["dropped"] > 0
-
-
-def test_from_demonstrations_alone_as_printed_but_without_pruning(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, swap: list[Path]
-) -> None:
-    words = ("rules", "learn", "--output", tmp_path / "printed.rules", "--demonstrations", shown().folder)
-    run_json(capsys, *words, "--algorithm", "printed")
-    assert any(len(rule.goal_condition) > 1 for rule in read_rules(tmp_path / "printed.rules"))
-    assert "--prune always needs problems" in refused(capsys, *words, "--prune", "always")
-    assert "--algorithm printed takes --demonstrations" in refused(capsys, *words[:4], *swap, "--algorithm", "printed")
-    assert "not both" in refused(capsys, *words, *swap)

@@ -75,20 +75,6 @@ def test_a_policy_is_printed_written_and_checked(coins: Files, capsys: pytest.Ca
     assert "checked: strong-cyclic, decision by decision, as there are more than 2 reachable states\n" in err
 
 
-def test_a_plan_in_a_nondeterministic_domain_is_a_hope(coins: Files, capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, err = run(capsys, "plan", *coins, "--planner", "search")
-    assert (code, "; outcome " in out) == (0, True)
-    assert err.splitlines()[-1].endswith("a hope, not a promise")
-
-
-def test_where_there_is_no_policy(coins: Files, capsys: pytest.CaptureFixture[str]) -> None:
-    coins[0].write_text(COINS.replace("(:action flip :precondition (tails)", "(:action flip :precondition (rich)"))
-    output = coins[0].with_name("none.json")
-    assert run(capsys, "plan", *coins, "--output", output) == (1, "", "no strong-cyclic policy exists\n")
-    assert not output.exists()
-    assert run(capsys, "plan", *coins, "--planner", "search")[0] == 0  # with luck
-
-
 @pytest.mark.parametrize("planner", ["search", "fond", "fast-downward"])
 def test_limits_of_time_and_memory_are_kept(planner: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     run_well(capsys, "problem", "blocks", "--objects", 400, "--output", tmp_path / "large.pddl")
@@ -107,15 +93,6 @@ def test_a_missing_planner_says_how_to_get_it(
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     assert 'pip install "bilevel[planners]"' in refused(capsys, "plan", *coins, "--planner", "fast-downward")
     run_well(capsys, "plan", *coins)
-
-
-def test_new_objects_have_a_policy_and_a_plan(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    run_well(capsys, "problem", "gacha", "--objects", 1, "--output", tmp_path / "p.pddl")
-    files = tmp_path / "gacha-domain.pddl", tmp_path / "p.pddl"
-    code, out, err = run(capsys, "plan", *files)
-    assert (code, "holding(new-block) do place-goal(new-block, " in out) == (0, True)
-    assert "new-block stands for the block that roll has made last" in err
-    run_well(capsys, "plan", *files, "--planner", "search")
 
 
 def test_a_policy_is_not_believed_but_checked(

@@ -36,7 +36,7 @@ def shipped(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def test_the_list_and_the_card_say_how_often_a_policy_succeeds(capsys: pytest.CaptureFixture[str]) -> None:
     head, line, _ = run_well(capsys, "policies").splitlines()
     assert (head.split()[0], line.split()[:2]) == ("policy", ["tiny", "2"])
-    assert line.endswith("20/20 (83.9–100.0%)  19/20 (76.4–99.1%)")
+    assert line.endswith("20/20 (83.9–100.0%)     19/20 (76.4–99.1%)")
     (row,) = run_json(capsys, "policies")["policies"]
     assert row["successes"]["10"] == {"successes": 19, "episodes": 20, "interval": [0.7639, 0.9911]}
     out = run_well(capsys, "policies", "tiny")
@@ -57,11 +57,3 @@ def test_without_a_policy_the_pretrained_one_acts(capsys: pytest.CaptureFixture[
         "the pretrained policy of 'tiny' acts; for the expert, add --policy expert",
     )
     assert Path("usual.jsonl").read_bytes() == Path("named.jsonl").read_bytes()
-
-
-def test_without_any_learned_policy_the_expert_acts(capsys: pytest.CaptureFixture[str]) -> None:
-    register_task(TINY)
-    assert run_well(capsys, "policies") == "no task here has a pretrained policy\n"
-    code, _, err = run(capsys, "run", "tiny", "--objects", 1)
-    assert (code, err.splitlines()[0]) == (0, "the expert acts: 'tiny' has no pretrained policy")
-    assert "needs a --policy" in refused(capsys, "run", "tiny", "--method", "det-replan")

@@ -12,7 +12,7 @@ import pytest
 import drawn_task
 import tiny_task
 from command_line import refused, run, run_json, run_well
-from tiny_policies import PICK, PUT, RULES_TEXT, moving_as_the_expert, still_folder, still_policy
+from tiny_policies import PICK, PUT, moving_as_the_expert, still_folder
 
 TINY = f"{tiny_task.__file__}:TINY"
 DRAWN = f"{drawn_task.__file__}:DRAWN"
@@ -45,17 +45,6 @@ def test_each_decision_is_told_with_its_rule_binding_and_sentence(
     assert run_well(capsys, "run", TINY, *ONE, "--policy", skilled).splitlines() == [lines[0], lines[4]]
     found = run_json(capsys, "run", TINY, *ONE, "--policy", skilled, "--explain")
     assert [decision["rule"] for decision in found["decisions"]] == [PICK, PUT]
-
-
-def test_a_failure_is_told_and_exits_with_1(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    code, out, err = run(capsys, "run", TINY, *ONE, "--policy", still_folder())
-    assert (code, out.split()) == (1, ["0", "pick(parcel1)"])
-    assert err.splitlines()[0] == "step limit after 400 steps"
-    assert "it is stuck: nothing that it does has an effect any more" in err
-    still_policy(rules=RULES_TEXT.replace(PICK, "")).write(tmp_path)
-    code, out, err = run(capsys, "run", TINY, *ONE, "--policy", tmp_path, "--recovery", "off")
-    assert (code, out, err.splitlines()[0]) == (1, "", "no action after 0 steps")
-    assert err.splitlines()[-1] == "  rule 1 put(parcel1, spot1): carrying(parcel1) does not hold"
 
 
 def test_a_trace_is_a_table_with_a_row_for_each_step(

@@ -67,19 +67,6 @@ def test_beats_are_the_entries_of_the_episode_with_the_rules_that_fired(noise: f
     assert watched.runs == [episode]
 
 
-def test_edited_rules_decide_at_the_next_step_and_can_be_taken_back() -> None:
-    with live() as watched:
-        assert at_step(watched, 0).beats[-1].action == "pick(parcel1)"
-        found = after_step(watched, Request("edit", text=OTHER_RULES))
-        last = found.beats[-1]
-        assert (last.step, last.action, last.events) == (1, "put(parcel1, spot1)", ["you change the rules"])
-        assert last.rule.text == PUT_AT_ONCE
-        assert (found.rules["text"], found.rules["is_edited"]) == (OTHER_RULES, True)
-        found = after_step(watched, Request("revert"))
-        assert (found.beats[-1].action, found.rules["is_edited"]) == ("pick(parcel1)", False)
-        assert watched.env.steps == 2
-
-
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -114,31 +101,6 @@ def test_rules_are_saved_only_where_they_have_a_file(tmp_path: Path) -> None:
         assert file.read_text(encoding="utf-8") == OTHER_RULES
     with live() as watched, pytest.raises(BadInput, match="no file of yours"):
         watched.view.tell(Request("save", text=OTHER_RULES))
-
-
-def test_again_begins_another_episode_in_the_middle_and_after_the_end() -> None:
-    with live() as watched:
-        at_step(watched, 0)
-        after_step(watched)
-        watched.view.tell(Request("again"))
-        eventually(lambda: news(watched).episode == 2)
-        watched.view.tell(AS_FAST_AS_POSSIBLE)
-        at_the_end(watched)
-        watched.view.tell(Request("again", ahead=4))
-        eventually(lambda: news(watched).episode == 3)
-        at_the_end(watched)
-    assert watched.runs[0] is not None
-    assert watched.runs[0].seed == 5
-
-
-def test_a_page_gets_only_beats_that_it_does_not_know() -> None:
-    with live() as watched:
-        first = at_step(watched, 0)
-        after_step(watched)
-        then = watched.board.next(first.version, first.episode, len(first.beats), 10.0)
-        assert then is not None
-        assert (then.beats, then.beats_from) == ((), len(first.beats))
-        assert watched.board.next(then.version + 100, 0, 0, 0.0) is None
 
 
 @pytest.mark.parametrize(("task", "has_actions"), [(TINY_DISCRETE, True), (TINY_ACTING, False)])

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 import socket
-import time
 from collections.abc import Iterator, Mapping
 from http.client import HTTPConnection, HTTPResponse
-from threading import Event
 from typing import Any
 
 import pytest
 from live_episode import Live, live
 
-from bilevel.viewer.live import Board
-from bilevel.viewer.server import FILES, PageServer
+from bilevel.viewer.server import FILES
 
 STEP = json.dumps({"type": "step"})
 JSON = {"Content-Type": "application/json"}
@@ -114,28 +111,3 @@ def test_other_names_and_other_ways_are_refused(watched: Live) -> None:
             plain.sendall(f"GET {target} HTTP/1.1\r\nHost: 127.0.0.1:{watched.server.server_port}\r\n\r\n".encode())
             assert b" 403 " in plain.recv(1000)
     assert ask(watched, "news", JSON, STEP)[0] == 400
-
-
-def test_only_this_machine_itself_can_connect(watched: Live) -> None:
-    others = {"127.0.0.2", *(str(found[4][0]) for found in socket.getaddrinfo(socket.gethostname(), None))}
-    for address in others - {"127.0.0.1"}:
-        with pytest.raises(OSError, match=r".*"):
-            socket.create_connection((address, watched.server.server_port), timeout=2).close()
-
-
-def test_the_request_that_ends_the_server_is_answered() -> None:
-    ending, board = Event(), Board()
-
-    def end_slowly(request: object) -> None:
-        ending.set()
-        time.sleep(0.3)  # until the server is being closed
-
-    server = PageServer(board, end_slowly)
-    connection = HTTPConnection("127.0.0.1", server.server_port, timeout=20)
-    connection.request("POST", f"/{server.token}/request", STEP, JSON)
-    assert ending.wait(20)
-    server.close()
-    # All that will ever be sent is there by now: this process may end.
-    connection.sock.settimeout(0.0)
-    assert connection.sock.recv(20).split()[1] == b"204"
-    connection.close()

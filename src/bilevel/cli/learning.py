@@ -158,7 +158,7 @@ def _row(name: str, folder: Path, policy: LearnedPolicy) -> dict[str, Any]:
 
 def _table(rows: list[dict[str, Any]]) -> Iterator[str]:
     sizes = sorted({size for row in rows for size in row["successes"]}, key=int)
-    heads = "".join(f"  {f'with {size} objects':>21}" for size in sizes)
+    heads = "".join(f"  {'with ' + count(int(size), 'object'):>21}" for size in sizes)
     yield f"{'policy':16}  rules  parameters    KB{heads}"
     for row in rows:
         found = "".join(f"  {_success(row['successes'].get(size)):>21}" for size in sizes)
