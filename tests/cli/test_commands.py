@@ -46,7 +46,7 @@ def test_rules_are_learned_shown_verified_and_solve_a_problem(capsys: pytest.Cap
     assert Path("b.rules").read_text() in learned
     assert "1: holding(?b) & clear(?p) & goal at(?b, ?p) -> place(?b, ?p)" in learned
     assert "2 rules from" in learned
-    for form in ("text", "markdown", "english"):
+    for form in ("text", "english"):
         assert "place" in run_well(capsys, "rules", "show", "b.rules", "--format", form)
     assert run_well(capsys, "rules", "verify", "b.rules", *files).startswith("small: solved always")
     solve = ("solve", *files, "--rules", "b.rules")

@@ -114,7 +114,7 @@ def test_a_full_disk_a_closed_output_and_a_poor_terminal_are_survived(tmp_path: 
     assert (full.returncode, full.stderr) == (2, "error: No space left on device\n")
     assert shell(tmp_path, "bilevel rules show blocks.rules | head -1; exit ${PIPESTATUS[0]}").stderr == ""
     assert shell(tmp_path, "bilevel rules show blocks.rules >&-").stderr == ""
-    poor = shell(tmp_path, "PYTHONIOENCODING=ascii bilevel rules show blocks.rules --format markdown")
+    poor = shell(tmp_path, "PYTHONIOENCODING=ascii bilevel rules show blocks.rules --format english")
     assert (poor.returncode, poor.stderr) == (0, "")
     closed = shell(tmp_path, f"bilevel run {TINY} --objects 1 --policy expert >&-")
     assert (closed.returncode, len(closed.stderr.splitlines())) == (0, 1)
