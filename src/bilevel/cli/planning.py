@@ -29,8 +29,23 @@ FORMAT = 1  # of JSON files
 @option("--seed", "SEED", "Decides what nature does in a nondeterministic domain.", 0)
 @option("--max-steps", "N", "How many actions to take at most (by default 10,000 and 1,000 more for each goal).")
 @option("--memoryless", bool, "Choose afresh at every step, as a robot does, instead of staying with a goal.")
-def solve(domain: Path, problem: Path, rules: Path, plan: Path | None, memoryless: bool, **options: Any) -> int:
-    """Solve a problem by rules, without search.
+@option(
+    "--fallback",
+    ("lama", "search"),
+    "Where the rules stop short, plan from there with this planner for 60 seconds at most, else as long from the "
+    "start; `lama` needs the extra `planners`.",
+)
+def solve(
+    domain: Path,
+    problem: Path,
+    rules: Path,
+    plan: Path | None,
+    memoryless: bool,
+    fallback: str | None,
+    seed: int,
+    max_steps: int | None,
+) -> int:
+    """Solve a problem by rules, without search, or with --fallback.
 
     Prints the plan, or writes it with --plan; exits with 1 and the reason when it stops short.
     """
@@ -42,11 +57,20 @@ def solve(domain: Path, problem: Path, rules: Path, plan: Path | None, memoryles
     read_domain, read_problem = _read(domain, problem)
     read = read_rules(rules, read_domain)
     ready = time.perf_counter()
-    solution = solve(read_domain, read_problem, read, commit=not memoryless, **options)
+    searched = range(0)
+    if fallback is None:
+        solution = solve(read_domain, read_problem, read, seed=seed, max_steps=max_steps, commit=not memoryless)
+    else:
+        from bilevel.rule_learning.fallback import solve_with_fallback
+
+        solution, searched = solve_with_fallback(
+            read_domain, read_problem, read, fallback=fallback, max_steps=max_steps, commit=not memoryless
+        )
     solved = time.perf_counter()
     steps, reason = len(solution.plan.actions), ""
     if not solution.is_solved:
         reason = _why_unsolved(read_domain, unpacked(read_problem), read, solution)
+        reason += f"\n{fallback} found no plan either" if fallback else ""
     elif plan is not None:
         from bilevel.files import write_atomically
 
@@ -56,8 +80,11 @@ def solve(domain: Path, problem: Path, rules: Path, plan: Path | None, memoryles
             print(block.decode(), end="")
     values = {"outcome": solution.stop.name.lower().replace("_", "-"), "steps": steps, "reason": reason}
     values |= {"open_goals": solution.open_goals, "plan": str(plan) if plan and solution.is_solved else None}
+    values["searched"] = [searched.start + 1, searched.stop] if searched else None
     answer(values | {"reading_seconds": round(ready - started, 4), "solving_seconds": round(solved - ready, 4)})
     say(reason or f"solved in {steps} steps ({ready - started:.2f} s reading, {solved - ready:.2f} s solving)")
+    if searched:
+        say(f"steps {searched.start + 1} to {searched.stop} were searched by {fallback}")
     return 0 if solution.is_solved else 1
 
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from bilevel.compiled import find
 from bilevel.rules.engine.executor import MOST_WORK, Executor
+from bilevel.rules.paths import PathRows
 from bilevel.symbolic.domain import Atom, Domain, Facts
 from bilevel.symbolic.packed import NUMBER, Names, PackedProblem, Rows
 
@@ -112,9 +113,14 @@ class EngineInput(NamedTuple):
 
 
 def contents_of_facts(
-    domain: Domain, state: Collection[Atom], goal: Facts, kinds: Mapping[str, str], is_compiled: bool
+    domain: Domain,
+    state: Collection[Atom],
+    goal: Facts,
+    kinds: Mapping[str, str],
+    paths: Mapping[str, PathRows],
+    is_compiled: bool,
 ) -> EngineInput:
-    """Return what facts as atoms, and the objects with their types, are to an executor."""
+    """Return what facts as atoms and those of paths, and the objects with their types, are to an executor."""
     objects: Objects = NamedObjects()
     if is_compiled:
         names = {*kinds, *(term for facts in (state, goal) for _, terms in facts for term in terms)}
@@ -130,7 +136,8 @@ def contents_of_facts(
         found = [name for name, own in kinds.items() if domain.is_subtype(own, kind)]
         return Rows(len(found), objects.terms(found))
 
-    return EngineInput(objects, rows(state), rows(goal), of_type)
+    further = {name: Rows(size, objects.terms(terms)) for name, (size, terms) in paths.items()}
+    return EngineInput(objects, rows(state) | further, rows(goal), of_type)
 
 
 def contents_of_problem(domain: Domain, problem: PackedProblem) -> EngineInput:

@@ -27,7 +27,7 @@ from bilevel.rules.engine.objects import (
 from bilevel.rules.engine.plans import plans_for
 from bilevel.rules.engine.views import Relation, Statistics
 from bilevel.rules.matching import Match, direct_waits, output_variables
-from bilevel.rules.paths import path_of, without_paths
+from bilevel.rules.paths import PATH, path_of, without_paths
 from bilevel.rules.rule import Rule, orders_of
 from bilevel.symbolic.domain import NO_FACTS, Action, Atom, BadInput, Domain, Facts, Schema
 from bilevel.symbolic.packed import NUMBER, PackedActions, PackedProblem, Rows
@@ -68,10 +68,14 @@ class RuleEngine:
     ) -> None:
         self._state, self._goal, self._kinds, self._commit = state, goal, dict(objects), commit
         self._waits = direct_waits(orders_of(rules), domain, goal, frozenset(state), objects)
+        self._rules, self._given, self._paths = (
+            rules,
+            domain,
+            {p.predicate.removesuffix(PATH) for p in map(path_of, rules) if p},
+        )
         found, domain, paths = without_paths(rules, domain, state)
         is_compiled = (len(objects) > FEW_OBJECTS if is_compiled is None else is_compiled) and bool(find(COMPILED))
-        facts = state if not paths else paths.union(state)
-        self._begin(found, domain, contents_of_facts(domain, facts, goal, objects, is_compiled), commit)
+        self._begin(found, domain, contents_of_facts(domain, state, goal, objects, paths, is_compiled), commit)
 
     @classmethod
     def of_problem(cls, rules: Sequence[Rule], domain: Domain, problem: PackedProblem, commit: bool) -> RuleEngine:
@@ -82,6 +86,7 @@ class RuleEngine:
             return cls(rules, domain, whole.state, whole.goal, kinds, commit=commit, is_compiled=True)
         engine = cls.__new__(cls)
         engine._state, engine._goal, engine._kinds, engine._waits = NO_FACTS, NO_FACTS, {}, {}
+        engine._rules, engine._given, engine._paths = rules, domain, set()
         engine._begin([(rule, rule) for rule in rules], domain, contents_of_problem(domain, problem), commit)
         return engine
 
@@ -252,22 +257,26 @@ class RuleEngine:
 
     def follow(self, state: Facts, goal: Facts | None = None, objects: Mapping[str, str] | None = None) -> None:
         """Bring the engine up to date; only what differs from before is handed on, additions first."""
+        is_new_goal, is_new_object = goal not in (None, self._goal), objects not in (None, self._kinds)
+        if ((is_new_goal or is_new_object) and orders_of(self.rules)) or self._has_new_links(state):
+            goal, objects = self._goal if goal is None else goal, self._kinds if objects is None else objects
+            self.__init__(self._rules, self._given, state, goal, objects, commit=self._commit)  # type: ignore[misc]
+            return
         try:
             if state is not self._state:
                 self._set(state.difference(self._state), True)
                 self._set(frozenset(self._state).difference(state), False)
                 self._state = state
-            is_new_goal, is_new_object = goal not in (None, self._goal), objects not in (None, self._kinds)
-            if (is_new_goal or is_new_object) and orders_of(self.rules):
-                goal, objects = self._goal if goal is None else goal, self._kinds if objects is None else objects
-                self.__init__(self.rules, self.domain, state, goal, objects, commit=self._commit)  # type: ignore[misc]
-                return
             if goal is not None and is_new_goal:
                 self._aim(goal)
             if objects is not None and is_new_object:
                 self._know(objects)
         except OverflowError:
             raise RuleTooCostly(self.written[self.executor.chosen]) from None
+
+    def _has_new_links(self, state: Facts) -> bool:
+        """Return whether what paths are over is no longer what it was."""
+        return bool(self._paths) and any(fact.predicate in self._paths for fact in state ^ frozenset(self._state))
 
     def _set(self, facts: Iterable[Atom], present: bool) -> None:
         predicates, values, change = self._predicates, self._objects.values, self.executor.set
