@@ -110,17 +110,17 @@ def complete(
         start, sizes = read_problems or problems_from_rules(rules, read_domain), parse_counts(objects)
         options |= {"objects": sizes, "plan_for": bounded_plan, "callback": _of_parts(callback)}
         found = complete_rules(rules, read_domain, start, **options)
-    about = [domain_line(read_domain.name), f"completed by bilevel {__version__}", *str(found).splitlines()]
+    about = [domain_line(read_domain.name), f"completed by bilevel {__version__}", *found.statement.splitlines()]
     text = format_rules(found.rules, about)
     if output is not None:
         write_atomically(output, text)
     seconds = time.perf_counter() - began
     names = ("given", "commit", "sizes", "problems", "tried", "solved")
     values = {name: getattr(found, name) for name in names} | {"rules": len(found.rules), "proved": found.is_proved}
-    values |= {"text": str(found), "output": str(output) if output else None, "seconds": round(seconds, 2)}
+    values |= {"text": found.statement, "output": str(output) if output else None, "seconds": round(seconds, 2)}
     written = f"; written to {output}" if output else ""
     made = f"{count(found.given, 'rule')} and {len(found.rules) - found.given} more in {seconds:.1f} s{written}"
-    answer(values, "" if output else text, made, str(found))
+    answer(values, "" if output else text, made, found.statement)
     return 0 if found.is_proved else 1
 
 

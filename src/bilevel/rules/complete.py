@@ -15,12 +15,13 @@ and fewer, as long as the policy fails nowhere.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import accumulate, chain, combinations, islice
 from typing import NamedTuple
 
 from bilevel.rules.closures import can_be_chained, closure
+from bilevel.rules.explanation import listed
 from bilevel.rules.learning import rules_of_segment, subsumes
 from bilevel.rules.matching import free_variables
 from bilevel.rules.paths import static_predicates
@@ -29,17 +30,18 @@ from bilevel.rules.rule import Rule, canonical, orders_of
 from bilevel.rules.rule_file import check_rules
 from bilevel.rules.small_problems import (
     Size,
+    SmallGraph,
     SmallProblem,
-    contains,
+    first_few,
     goal_predicates,
     namings,
-    small_graph,
+    small_graphs,
     small_problems,
 )
 from bilevel.rules.solving import Solution, Stop, final_state, solve
 from bilevel.rules.state_graph import Node, Situation, StateGraph, steps_to
 from bilevel.rules.traces import PlanFor, TraceStep
-from bilevel.rules.verify import listed
+from bilevel.rules.verify import as_text
 from bilevel.symbolic.domain import Atom, Domain, Facts, Problem
 from bilevel.symbolic.exploration import traps
 from bilevel.symbolic.semantics import (
@@ -57,7 +59,6 @@ MOST_NAMINGS = 100  # that are tried to find out whether two problems are the sa
 MOST_HELP = 30  # plans for one larger problem
 MOST_FAILURES = 10  # of the planner, before it is not asked any more
 STEPS_PER_GOAL = 1_000
-MOST_NAMED = 3  # problems, or sizes of them, in what is said of rules
 FAR = 2**62
 
 Callback = Callable[[str, int, int], None]  # what is being done, how much of it is done, and how much there is
@@ -71,8 +72,7 @@ class Failing(NamedTuple):
     lost: bool = False
 
 
-@dataclass(frozen=True)
-class Completion:
+class Completion(NamedTuple):
     """The rules, and what is known of them.
 
     The first `given` rules are those that were given, as they were. With `commit` the policy must serve a goal fact
@@ -90,9 +90,6 @@ class Completion:
     tried: int
     solved: int
     statement: str
-
-    def __str__(self) -> str:
-        return self.statement
 
 
 def complete_rules(
@@ -117,19 +114,18 @@ def complete_rules(
     """
     check_rules(rules, domain)
     seeds = [problem for problem in problems if problem.goal]
-    small = small_problems(seeds, domain, objects)
+    small, predicates = small_problems(seeds, domain, objects), goal_predicates(seeds)
     larger = [*met, *random_larger_problems(seeds, domain, objects or {}, random_problems if plan_for else 0, seed)]
 
     def completed(generalise: bool) -> Completion:
         completer = Completer(rules, domain, budget, callback)
         for _ in range(MOST_ROUNDS):
-            graphs = small_graphs(small, seeds, domain, completer.rules, max_states)
-            completer.complete(graphs.spaces, generalise)
+            completer.complete([*small_graphs(small, predicates, domain, completer.rules, max_states)], generalise)
             before = completer.rules
             completer.try_larger(larger, plan_for)
             if completer.rules == before:
                 break
-        return completer.completion(graphs, len(larger))
+        return completer.completion(len(larger))
 
     best = completed(True)
     if best.is_proved and best.solved < best.tried:  # rules that are too general may fail in larger problems
@@ -138,14 +134,6 @@ def complete_rules(
 
 
 # Small problems: the given ones with fewer or more objects, each with all its states and goals
-
-
-class SmallGraphs(NamedTuple):
-    """The graphs of small problems with their goals, all problems that they stand for, and those that are too large."""
-
-    spaces: list[tuple[StateGraph, list[Facts]]]
-    done: list[SmallProblem]
-    too_large: list[SmallProblem]
 
 
 def problems_from_rules(rules: Sequence[Rule], domain: Domain) -> list[Problem]:
@@ -161,24 +149,6 @@ def problems_from_rules(rules: Sequence[Rule], domain: Domain) -> list[Problem]:
     return found
 
 
-def small_graphs(
-    small: Sequence[SmallProblem], seeds: Sequence[Problem], domain: Domain, rules: Sequence[Rule], max_states: int
-) -> SmallGraphs:
-    """Return the graphs of those problems that have no more states or goals than the bound."""
-    found = SmallGraphs([], [], [])
-    for size, problem in small:
-        if any(contains(problem, other) for _, other in found.too_large):
-            found.too_large.append(SmallProblem(size, problem))
-        elif any(_is_part_of(problem, graph) for graph, _ in found.spaces):
-            found.done.append(SmallProblem(size, problem))
-        elif (grown := small_graph(problem, goal_predicates(seeds), domain, rules, max_states)) is None:
-            found.too_large.append(SmallProblem(size, problem))
-        elif grown.goals:
-            found.spaces.append((grown.graph, grown.goals))
-            found.done.append(SmallProblem(size, problem))
-    return found
-
-
 def _is_part_of(problem: Problem, graph: StateGraph) -> bool:
     """Return whether the problem begins in one of these states but for the names of objects; some are tried."""
     objects = {name: kind for name, kind in graph.objects.items() if name not in graph.domain.constants}
@@ -188,18 +158,10 @@ def _is_part_of(problem: Problem, graph: StateGraph) -> bool:
 
 def described(small: Sequence[SmallProblem]) -> str:
     """Return the largest of these sizes in words: up to 3 blocks and 4 places."""
-    kinds: list[Size] = []
-    for size, problem in small:
-        counts = size or Counter(problem.objects.values())
-        kinds = [other for other in kinds if not _covers(counts, other)]
-        if not any(_covers(other, counts) for other in kinds):
-            kinds.append(counts)
-    texts = []
-    for counts in kinds[:MOST_NAMED]:
-        *others, last = [_counted(key, count) for key, count in counts.items()]
-        texts.append(f"up to {', '.join(others)}{' and ' if others else ''}{last}")
-    more = f"; and {len(kinds) - MOST_NAMED} more sizes" if len(kinds) > MOST_NAMED else ""
-    return "; ".join(texts) + more
+    sizes = [size or Counter(problem.objects.values()) for size, problem in small]
+    distinct = [size for place, size in enumerate(sizes) if size not in sizes[:place]]
+    largest = [size for size in distinct if not any(_covers(other, size) for other in distinct if other != size)]
+    return first_few([f"up to {listed([_counted(*each) for each in size.items()])}" for size in largest])
 
 
 def _covers(one: Size, other: Size) -> bool:
@@ -207,10 +169,8 @@ def _covers(one: Size, other: Size) -> bool:
 
 
 def _counted(key: str, count: int) -> str:
-    kinds = [
-        k if count == 1 else f"{k}{'es' if k.endswith(('s', 'x', 'z', 'ch', 'sh')) else 's'}" for k in key.split("+")
-    ]
-    return f"{count} {' and '.join(kinds)}"
+    plural = [f"{kind}{'es' if kind.endswith(('s', 'x', 'z', 'ch', 'sh')) else 's'}" for kind in key.split("+")]
+    return f"{count} {' and '.join(key.split('+') if count == 1 else plural)}"
 
 
 # Adding rules until the policy fails nowhere
@@ -229,14 +189,19 @@ class Completer:
         self._budget = budget
         self._last = max((rule.priority for rule in given), default=0)
 
-    def complete(self, spaces: Sequence[tuple[StateGraph, Sequence[Facts]]], generalise: bool) -> None:
-        """Add what is missing, then simplify."""
-        self._numbers = {graph: number for number, (graph, _) in enumerate(spaces)}
-        self._jobs = [(graph, goal) for graph, goals in spaces for goal in goals]
+    def complete(self, small: Sequence[tuple[SmallProblem, SmallGraph | None]], generalise: bool) -> None:
+        """Add what is missing in small problems, then simplify."""
+        self._small = small
+        self._numbers: dict[StateGraph, int] = {}
+        self._jobs: list[tuple[StateGraph, Facts]] = []
+        for problem, grown in small:
+            if grown and grown.goals and not any(_is_part_of(problem.problem, graph) for graph in self._numbers):
+                self._numbers[grown.graph] = len(self._numbers)
+                self._jobs += [(grown.graph, goal) for goal in grown.goals]
         self._learned: set[object] = set()  # ways that have been learned from, which give nothing new
         self.commit = self.is_finished = False
         self.unsolved: list[tuple[StateGraph, Facts, Failing]] = []
-        self.solved = self.unknown = 0
+        self.solved = 0
         self._add_missing()
         if self.is_finished and not self.unsolved:
             if generalise:
@@ -368,17 +333,14 @@ class Completer:
                 self.solved += solution.is_solved
                 if solution.stop is not Stop.NO_RULE:
                     break
-                helped = self._help(problem, solution, plan_for) if plan_for else None
-                self.unknown += helped is None
-                if not helped:
+                if plan_for is None or not self._help(problem, solution, plan_for):
                     break
             self.callback("larger problems", done, len(problems))
 
-    def _help(self, problem: Problem, solution: Solution, plan_for: PlanFor) -> bool | None:
-        """Plan for a goal fact from where the rules stopped; return whether it taught anything, `None` without one."""
+    def _help(self, problem: Problem, solution: Solution, plan_for: PlanFor) -> bool:
+        """Plan for a goal fact from where the rules stopped; return whether it taught anything."""
         state, objects = final_state(self.domain, problem, solution.plan)
         own = {name: kind for name, kind in objects.items() if name not in self.domain.constants}
-        is_new = None
         for fact in sorted(problem.goal - state):
             if self._failures >= MOST_FAILURES:
                 break
@@ -388,23 +350,20 @@ class Completer:
             if plan:
                 states = accumulate(plan, lambda here, step: progress(here, step[1]), initial=state)
                 steps = [TraceStep(here, *step, goal) for here, step in zip(states, plan, strict=False)]
-                is_new = self._learn(steps, objects, None)
-            if is_new:
-                break
-        return is_new
+                if self._learn(steps, objects, None):
+                    return True
+        return False
 
-    def completion(self, small: SmallGraphs, tried: int) -> Completion:
+    def completion(self, tried: int) -> Completion:
         """Return what is known when all has been looked at and tried."""
-        sizes, number = described(small.done), sum(len(graph.attainable(goal)) for graph, goal in self._jobs)
+        done = [problem for problem, grown in self._small if grown and grown.goals]
+        sizes, number = described(done), sum(len(graph.attainable(goal)) for graph, goal in self._jobs)
         is_proved = bool(sizes) and self.is_finished and not self.unsolved
-        lines = self._what_is_proved(sizes, number, [problem for _, problem in small.done])
-        if too_large := [problem.name for _, problem in small.too_large]:
-            more = f" and {len(too_large) - MOST_NAMED} more" if len(too_large) > MOST_NAMED else ""
-            lines.append(f"too large to look at as a whole: {'; '.join(too_large[:MOST_NAMED])}{more}")
+        lines = self._what_is_proved(sizes, number, [problem for _, problem in done])
+        if too_large := [problem.problem.name for problem, grown in self._small if grown is None]:
+            lines.append(f"too large to look at as a whole: {first_few(too_large)}")
         if tried:
-            unknown = f"; in {self.unknown} no plan was found from where the rules stopped" if self.unknown else ""
-            lines.append(f"larger problems drawn at random or met: {self.solved} of {tried} solved{unknown}")
-        lines += dead_ends(small.spaces)
+            lines.append(f"larger problems drawn at random or met: {self.solved} of {tried} solved")
         statement, given = "\n".join(lines), len(self.given)
         return Completion(self.rules, given, self.commit, is_proved, sizes, number, tried, self.solved, statement)
 
@@ -414,10 +373,9 @@ class Completer:
         if self.unsolved:
             graph, goal, (state, stops, _) = self.unsolved[0]
             how = "no rule applies" if stops else "the rules go round in circles, or into a dead end"
-            goals = f"{len(self.unsolved)} goal{'' if len(self.unsolved) == 1 else 's'} in problems of {sizes}"
             return [
-                f"not complete: {how}, and no rule that could be found helps ({goals})",
-                f"  for example from {listed(graph.facts(state))}\n  with the goal {listed(goal)}",
+                f"not complete in problems of {sizes}: {how}, and no rule that could be found helps",
+                f"  for example from {as_text(graph.facts(state))}\n  with the goal {as_text(goal)}",
             ]
         if not self.is_finished:
             return [f"the budget is used up before all problems of {sizes} were looked at; nothing is proved"]
@@ -535,19 +493,3 @@ def _connected(rule: Rule) -> list[set[str]]:
         touched = [group for group in groups if group & set(terms)]
         groups = [group for group in groups if not group & set(terms)] + [set(terms).union(*touched)]
     return groups
-
-
-# What no policy can mend
-
-
-def dead_ends(spaces: Iterable[tuple[StateGraph, Iterable[Facts]]]) -> Iterator[str]:
-    """Say in how many states, that actions lead to from better ones, no policy surely reaches the goal, if in any."""
-    found = []
-    for graph, goal in ((graph, goal) for graph, goals in spaces for goal in goals):
-        able = graph.attainable(goal)
-        after = {state for before in able for _, results in graph.moves(before) for _, state in results}
-        found += [(graph, goal, state) for state in sorted(after - able)]
-    if found:
-        graph, goal, state = found[0]
-        yield f"no way out: actions lead to {len(found)} states from which no policy surely reaches the goal"
-        yield f"  for example {listed(goal)} from {listed(graph.facts(state))}"

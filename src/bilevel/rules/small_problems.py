@@ -26,6 +26,7 @@ MOST_SIZES = 300  # of grown problems; far fewer are small enough to be looked a
 MOST_GOALS = 50_000  # before those that are the same up to names are told
 MOST_EXPLORED = 500  # states of a seed, to find out what is true of one object at a time
 MOST_RENAMINGS = 20_000  # that are tried; with more, some problems that are the same are told apart: slower, not wrong
+MOST_NAMED = 3  # problems, or sizes of them, in what is said of rules
 _COUNT = re.compile(r"[0-9]{1,9}")  # Python refuses to convert thousands of digits
 
 Size = Mapping[str, int]  # how many objects of each growing type
@@ -215,6 +216,24 @@ def small_graph(
             return None
     distinct = distinct_goals(sorted(goals, key=sorted), symmetries(problem, rules))
     return SmallGraph(graph, distinct) if len(distinct) <= most else None
+
+
+def small_graphs(
+    small: Iterable[SmallProblem], predicates: Set[str], domain: Domain, rules: Sequence[Rule], most: int
+) -> Iterator[tuple[SmallProblem, SmallGraph | None]]:
+    """Yield each problem with its graph, or with none where it, or a part of it, is too large."""
+    too_large: list[Problem] = []
+    for each in small:
+        is_larger = any(contains(each.problem, other) for other in too_large)
+        graph = None if is_larger else small_graph(each.problem, predicates, domain, rules, most)
+        too_large += [] if graph else [each.problem]
+        yield each, graph
+
+
+def first_few(names: Sequence[str]) -> str:
+    """Return the first of these names, and how many more there are."""
+    more = f"; and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return "; ".join(names[:MOST_NAMED]) + more
 
 
 def namings(objects: Mapping[str, str], others: Mapping[str, str]) -> Iterator[dict[str, str]]:

@@ -21,7 +21,7 @@ from typing import Literal, NamedTuple
 
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import check_rules
-from bilevel.rules.small_problems import contains, goal_predicates, small_graph, small_problems
+from bilevel.rules.small_problems import first_few, goal_predicates, small_graphs, small_problems
 from bilevel.rules.state_graph import Instance, Node, PolicyRuns, StateGraph
 from bilevel.symbolic.domain import Action, BadInput, Domain, Facts, Outcome, Problem
 from bilevel.symbolic.exploration import Choice, explore_policy, traps
@@ -58,8 +58,8 @@ class Step(NamedTuple):
     state: Facts
 
     def __str__(self) -> str:
-        gone = f", deletes {listed(self.outcome.delete)}" if self.outcome.delete else ""
-        return f"  {self.action}  by rule {self.rule.priority}, adds {listed(self.outcome.add)}{gone}"
+        gone = f", deletes {as_text(self.outcome.delete)}" if self.outcome.delete else ""
+        return f"  {self.action}  by rule {self.rule.priority}, adds {as_text(self.outcome.add)}{gone}"
 
 
 @dataclass(frozen=True)
@@ -83,13 +83,13 @@ class Counterexample:
 
     def __str__(self) -> str:
         lines = [f"counterexample in {len(self.steps)} step{'' if len(self.steps) == 1 else 's'}"]
-        lines += [f"  start: {listed(self.problem.state)}", *map(str, self.steps)]
+        lines += [f"  start: {as_text(self.problem.state)}", *map(str, self.steps)]
         lines.append(f"  {self.ending.value}{f': {self.refused}' if self.refused else ''}")
         lines += ["  for ever:", *map(str, self.loop)] if self.loop else []
-        return "\n".join([*lines, f"  goals missed: {listed(self.missed)}"])
+        return "\n".join([*lines, f"  goals missed: {as_text(self.missed)}"])
 
 
-def listed(facts: Facts) -> str:
+def as_text(facts: Facts) -> str:
     """Return facts as text, sorted."""
     return ", ".join(map(str, sorted(facts))) or "nothing"
 
@@ -137,13 +137,11 @@ def verify_family(
     """
     check_rules(rules, domain)
     problems = explored = 0
-    too_large: list[Problem] = []
-    for _, problem in small_problems(seeds, domain, counts):
-        if any(contains(problem, other) for other in too_large):
-            continue
-        small = small_graph(problem, goal_predicates(seeds), domain, rules, max_states)
+    too_large: list[str] = []
+    grown = small_problems(seeds, domain, counts)
+    for (_, problem), small in small_graphs(grown, goal_predicates(seeds), domain, rules, max_states):
         if small is None:
-            too_large.append(problem)
+            too_large.append(problem.name)
             continue
         graph, failures = small.graph, list[tuple[Facts, PolicyRuns, FailingRun]]()
         begins = [state for state in range(len(graph)) if _is_start(graph.facts(state), problem, starts)]
@@ -161,12 +159,12 @@ def verify_family(
             facts, made = graph.situations[failure.path[0][0]]
             failed = replace(problem, objects={**problem.objects, **dict(made)}, state=facts, goal=goal)
             found = _counterexample(graph, runs, failed, failure)
-            text = f"problem: {problem.name}\n  goal: {listed(goal)}\n{found}"
+            text = f"problem: {problem.name}\n  goal: {as_text(goal)}\n{found}"
             return Verdict(Answer.REFUTED, explored, text, found)
     if not problems and not too_large:
         raise BadInput("the family is empty: no goal can be reached")
     answer = Answer.BOUND_HIT if too_large else Answer.SOLVED
-    beyond = "".join(f"\n  too large: {problem.name}, or larger" for problem in too_large)
+    beyond = f"\n  too large: {first_few(too_large)}" if too_large else ""
     return Verdict(answer, explored, f"{answer.value} ({problems} problems, {explored} states with goals){beyond}")
 
 
