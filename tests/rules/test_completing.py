@@ -7,7 +7,6 @@ The completed rules are kept beside the golden rules they begin with. After a ch
 from __future__ import annotations
 
 from functools import cache
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -25,7 +24,7 @@ from bilevel.rules.rule_file import format_rules, parse_rules
 from bilevel.rules.small_problems import goal_predicates, small_graphs, small_problems
 from bilevel.rules.solving import solve
 from bilevel.symbolic.domain import Atom, Problem
-from bilevel.symbolic.pddl import parse_domain, parse_problem
+from bilevel.symbolic.pddl import parse_problem
 from bilevel.tabletop.problems import shipped_domain, training_problems
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -113,31 +112,6 @@ def test_a_budget_that_is_used_up_proves_nothing() -> None:
     found = complete_rules(given_rules("blocks"), shipped_domain("blocks"), seeds("blocks"), budget=1)
     assert not found.is_proved
     assert found.statement.startswith("the budget is used up before all problems of up to 2 places were looked at")
-
-
-ROOMS = parse_domain(
-    """(define (domain rooms) (:requirements :strips :typing) (:types robot room)
-    (:predicates (in ?r - robot ?x - room) (door ?x - room ?y - room) (visited ?r - robot ?x - room))
-    (:action go :parameters (?r - robot ?x - room ?y - room) :precondition (and (in ?r ?x) (door ?x ?y))
-      :effect (and (in ?r ?y) (visited ?r ?y) (not (in ?r ?x)))))"""
-)
-
-
-def corridor(rooms: int) -> Problem:
-    names = [f"x{number}" for number in range(rooms)]
-    doors = " ".join(f"(door {one} {other}) (door {other} {one})" for one, other in pairwise(names))
-    wanted = " ".join(f"(visited r {name})" for name in names)
-    return parse_problem(
-        f"""(define (problem corridor) (:domain rooms) (:objects r - robot {" ".join(names)} - room)
-        (:init (in r x0) (visited r x0) {doors}) (:goal (and {wanted})))""",
-        ROOMS,
-    )
-
-
-def test_what_no_action_changes_is_said() -> None:
-    found = complete_rules((), ROOMS, [corridor(3)])
-    assert found.is_proved
-    assert "facts that no action changes are as in the problems given: door" in found.statement
 
 
 BLOCKSWORLD = shipped_domain("blocksworld")

@@ -120,14 +120,6 @@ def test_all_that_a_domain_can_have_is_told() -> None:
     assert domain_in_english(parse_domain(BELT)) == BELT_ENGLISH
 
 
-def test_of_a_domain_in_adl_only_the_actions_are_told() -> None:
-    domain = parse_adl_domain(
-        "(define (domain d) (:requirements :adl) (:types lamp) (:predicates (lit ?l - lamp))"
-        " (:action flip :parameters (?l - lamp) :effect (when (lit ?l) (not (lit ?l)))))"
-    )
-    assert "flip(?l - lamp)\n  What it needs and does is written in ADL" in domain_in_english(domain)
-
-
 TERMS = st.sampled_from(["?a", "?b", "?c", "depot"])
 NAMES = st.sampled_from(
     ["at", "holding", "colour-of", "Ünder-ground", "-", "_", "goal", "7", "a/b", "on/", "{0}", "is"]

@@ -46,7 +46,6 @@ def show(file: Path, form: str) -> None:
 @argument("problems", "FILE", "PDDL problem files.", nargs=-1, required=True)
 @words("--grow", "TYPE=N...", "Verify the family of problems with up to N objects of a type: block=4 place=4.")
 @option("--starts", ("initial", "at-rest", "any"), "With --grow, the states that problems begin in.", "at-rest")
-@option("--complete-goals", bool, "With --grow, only goals that ask something for every object that can have a goal.")
 @option("--max-states", "N>0", "Give up on a problem with more states than this.", 100000)
 def verify(file: Path, domain: Path, problems: tuple[Path, ...], max_states: int, **family: Any) -> int:
     """Check that a policy always solves a problem, whatever nature does, or show a shortest counterexample.

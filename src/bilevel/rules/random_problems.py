@@ -66,12 +66,11 @@ def _random_action(domain: Domain, state: Facts, objects: Mapping[str, str], rng
     for schema in map(domain.schemas.__getitem__, _shuffled(domain.schemas, rng)):
         needed = [(a, facts.get(a.predicate, ())) for a in sorted(schema.precondition) if a.predicate != EQUALITY]
         bound = {term for atom, _ in needed for term in atom.terms}
-        free = []
         for parameter in schema.parameters:
             if parameter.name not in bound:
                 fitting = [name for name, kind in objects.items() if domain.is_subtype(kind, parameter.type)]
-                free.append((Atom("", (parameter.name,)), [Atom("", (name,)) for name in _shuffled(fitting, rng)]))
-        arguments = (tuple(binding[p.name] for p in schema.parameters) for binding in _joined(needed, free, {}))
+                needed.append((Atom("", (parameter.name,)), [Atom("", (name,)) for name in _shuffled(fitting, rng)]))
+        arguments = (tuple(binding[p.name] for p in schema.parameters) for binding in _joined(needed, {}))
         well_typed = (names for names in arguments if _fits(names, schema, domain, objects))
         for action in (ground(schema, names) for names in islice(well_typed, MOST_DRAWN)):
             if action is not None and applicable(state, action):
@@ -90,16 +89,10 @@ def _fits(names: Sequence[str], schema: Schema, domain: Domain, objects: Mapping
     return all(domain.is_subtype(objects[name], parameter.type) for name, parameter in parameters)
 
 
-Conditions = Sequence[tuple[Atom, Sequence[Atom]]]  # atoms and the facts that each may be
-
-
-def _joined(conditions: Conditions, then: Conditions, binding: Binding) -> Iterator[Binding]:
+def _joined(conditions: Sequence[tuple[Atom, Sequence[Atom]]], binding: Binding) -> Iterator[Binding]:
     """Yield the bindings that make each condition one of its facts: first the one that the fewest facts still fit."""
     if not conditions:
-        if then:
-            yield from _joined(then[:1], then[1:], binding)
-        else:
-            yield binding
+        yield binding
         return
     fitting = [
         [found for fact in facts if (found := unify(substitute(atom, binding), fact)) is not None]
@@ -107,4 +100,4 @@ def _joined(conditions: Conditions, then: Conditions, binding: Binding) -> Itera
     ]
     first = min(range(len(fitting)), key=lambda index: len(fitting[index]))
     for found in fitting[first]:
-        yield from _joined([*conditions[:first], *conditions[first + 1 :]], then, binding | found)
+        yield from _joined([*conditions[:first], *conditions[first + 1 :]], binding | found)

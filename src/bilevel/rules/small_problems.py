@@ -103,15 +103,10 @@ def own_counts(problem: Problem) -> dict[str, int]:
 
 
 def sizes(counts: Size) -> list[Size]:
-    """Return every combination of counts from 1 up to those given, the fewest objects first; none if they are many."""
+    """Return every combination of counts from 1 up to those given; none if they are many."""
     if not counts or prod(counts.values()) > MOST_SIZES:
         return []
-    combined = [dict(zip(counts, n, strict=True)) for n in product(*(range(1, n + 1) for n in counts.values()))]
-
-    def rank(size: Size) -> tuple[int, ...]:
-        return sum(n * len(key.split("+")) for key, n in size.items()), *size.values()
-
-    return sorted(combined, key=rank)
+    return [dict(zip(counts, n, strict=True)) for n in product(*(range(1, n + 1) for n in counts.values()))]
 
 
 def grow(problem: Problem, domain: Domain, counts: Mapping[str, int]) -> Problem:

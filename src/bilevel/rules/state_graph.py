@@ -19,7 +19,7 @@ from itertools import chain, groupby, permutations, product
 from typing import NamedTuple, TypeVar
 
 from bilevel.rules.engine import RuleEngine
-from bilevel.rules.matching import direct_waits, goals_in_turn, unify
+from bilevel.rules.matching import direct_waits, goals_in_turn
 from bilevel.rules.rule import Rule, orders_of
 from bilevel.symbolic.domain import (
     NO_FACTS,
@@ -292,22 +292,15 @@ class StateGraph:
 
     def _matters(self, name: str, kind: str, facts: Facts) -> bool:
         """Return whether an action or a rule may bind an object, as far as facts about it say, or nature choose it."""
-        about = [fact for fact in facts if name in fact.terms]
-        return any(
-            self.domain.is_subtype(kind, variable.type)
-            and all(
-                any(unify(substitute(atom, {variable.name: name}), fact) is not None for fact in about)
-                for atom in conditions
-            )
-            for variable, conditions in self._uses
-        )
+        about = _places(name, facts)
+        return any(self.domain.is_subtype(kind, wanted) and needed <= about for wanted, needed in self._uses)
 
-    def _find_uses(self) -> Iterator[tuple[Parameter, list[Atom]]]:
-        """Yield each variable that may bind an object, with the conditions on it that some fact must meet.
+    def _find_uses(self) -> Iterator[tuple[str, set[tuple[str, int]]]]:
+        """Yield for each variable that may bind an object its type, and in which places of facts the object must be.
 
         What is said by equality or a closure is not looked at, nor a rule's variable that a goal is about.
         """
-        uses = []
+        uses = list[tuple[Parameter, Facts]]()
         for schema in self.domain.schemas.values():
             uses += [(variable, schema.precondition) for variable in schema.parameters]
             uses += [(v, NO_FACTS) for outcome in schema.outcomes for v in outcome.chosen if v.name not in outcome.new]
@@ -315,8 +308,12 @@ class StateGraph:
             wanted = {term for atom in rule.goal_condition for term in atom.terms}
             uses += [(variable, rule.state_condition) for variable in rule.variables if variable.name not in wanted]
         for variable, atoms in uses:
-            stated = [atom for atom in atoms if atom.predicate in self.domain.predicates]
-            yield variable, [atom for atom in stated if variable.name in atom.terms]
+            yield variable.type, _places(variable.name, (a for a in atoms if a.predicate in self.domain.predicates))
+
+
+def _places(term: str, atoms: Iterable[Atom]) -> set[tuple[str, int]]:
+    """Return the predicates and places at which a term stands in atoms."""
+    return {(atom.predicate, place) for atom in atoms for place, other in enumerate(atom.terms) if other == term}
 
 
 Place = TypeVar("Place", bound=Hashable)

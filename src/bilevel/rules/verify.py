@@ -127,13 +127,11 @@ def verify_family(
     counts: Mapping[str, int],
     *,
     starts: Starts = "at-rest",
-    complete_goals: bool = False,
     max_states: int = MAX_STATES,
 ) -> Verdict:
     """Return whether the policy always solves the small problems of a family; `max_states` bounds each of them.
 
-    With `complete_goals` only goals count that ask something of everything that goals can be about. The counterexample
-    is one with the fewest objects, among these one with the shortest run.
+    The counterexample is one with the fewest objects, among these one with the shortest run.
     """
     check_rules(rules, domain)
     problems = explored = 0
@@ -145,10 +143,7 @@ def verify_family(
             continue
         graph, failures = small.graph, list[tuple[Facts, PolicyRuns, FailingRun]]()
         begins = [state for state in range(len(graph)) if _is_start(graph.facts(state), problem, starts)]
-        everything = _asked_of(graph.goal_facts)
         for goal in small.goals:
-            if complete_goals and _asked_of(goal) != everything:
-                continue
             runs = graph.follow(goal, [state for state in begins if state in graph.attainable(goal)])
             problems += len(runs.starts)
             explored += len(runs.choices)
@@ -172,11 +167,6 @@ def _is_start(state: Facts, problem: Problem, starts: Starts) -> bool:
     if starts == "initial":
         return state == problem.state
     return starts == "any" or all(atom in state for atom in problem.state if not atom.terms)
-
-
-def _asked_of(goal: Facts) -> set[tuple[str, ...]]:
-    """Return what a goal is about: each predicate with the first argument of its facts."""
-    return {(atom.predicate, *atom.terms[:1]) for atom in goal}
 
 
 # The shortest way to fail
