@@ -10,7 +10,7 @@ from bilevel.rules.explanation import FORMATS, domain_in_english, sentence
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import parse_rules
 from bilevel.symbolic.domain import Action, Atom, Parameter
-from bilevel.symbolic.pddl import parse_adl_domain, parse_domain
+from bilevel.symbolic.pddl import parse_domain
 
 BLOCKS = """variables: ?x - block, ?l - place
 
