@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from bilevel.symbolic.domain import Atom, Domain, Outcome, Parameter, Schema
-from bilevel.symbolic.pddl import parse_domain, parse_problem
+import pytest
+
+from bilevel.symbolic.domain import Atom, BadInput, Domain, Outcome, Parameter, Schema
+from bilevel.symbolic.pddl import parse_domain, parse_problem, write_domain, write_problem
 
 DELIVERY = """
 (define (domain delivery)
@@ -88,3 +90,25 @@ def test_what_is_false_or_numeric_at_first_is_left_out() -> None:
     assert problem.objects == {"t1": "truck", "d": "drone", "a": "spot", "b": "spot", "something": "object"}
     assert problem.state == {Atom("at", ("t1", "depot")), Atom("seen", ("something",))}
     assert problem.goal == {Atom("at", ("t1", "depot")), Atom("seen", ("d",))}
+
+
+def test_a_type_may_be_one_of_several() -> None:
+    text = DELIVERY.replace("(broken ?v - vehicle)", "(broken ?v - (either truck parcel))")
+    domain = parse_domain(text.replace("(?v - vehicle ?from", "(?v - (either truck drone) ?from"))
+    assert parse_domain(write_domain(domain)) == domain
+    kind = domain.schemas["move"].parameters[0].type
+    assert [domain.is_subtype(each, kind) for each in ("truck", "drone", "parcel", "vehicle")] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert [domain.is_subtype(kind, each) for each in ("vehicle", "truck", kind)] == [True, False, True]
+    problem = (
+        "(define (problem p) (:domain delivery) (:objects p - parcel t - truck d - drone e - (either truck drone))"
+    )
+    read = parse_problem(f"{problem} (:init (broken p) (broken t) (at e depot)) (:goal (done)))", domain)
+    assert {atom.terms[0] for atom in read.state} == {"p", "t", "e"}
+    assert parse_problem(write_problem(read, domain), domain) == read
+    with pytest.raises(BadInput, match="'d' is of type 'drone' but argument 1 of 'broken' is of type 'truck/parcel'"):
+        parse_problem(f"{problem} (:init (broken d)) (:goal (done)))", domain)

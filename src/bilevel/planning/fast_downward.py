@@ -19,10 +19,11 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 from bilevel.planning.planner import Deadline, NoModel, PlanResult, PlanStep, Status, without_needless_steps
-from bilevel.symbolic.domain import Action, BadInput, Domain, Problem, Schema
+from bilevel.symbolic.domain import Action, BadInput, Domain, Parameter, Predicate, Problem, Schema, one_of
 from bilevel.symbolic.pddl import write_domain, write_problem
 from bilevel.symbolic.semantics import is_solved
 
@@ -83,7 +84,7 @@ def find_program() -> Path:
 
 
 def determinise(domain: Domain) -> tuple[Domain, dict[str, Origin]]:
-    """The domain with one schema per outcome and without events, and where each of the schemas comes from."""
+    """The domain with a schema for each outcome and choice of types, without events, and where each comes from."""
     schemas: dict[str, Schema] = {}
     origins: dict[str, Origin] = {}
     for schema in domain.schemas.values():
@@ -93,15 +94,18 @@ def determinise(domain: Domain) -> tuple[Domain, dict[str, Origin]]:
                     f"action '{schema.name}' makes new objects, which Fast Downward cannot plan for; "
                     "use the planner 'search'"
                 )
-            name = f"a{len(schemas) + 1}"
-            schemas[name] = replace(
-                schema,
-                name=name,
-                parameters=schema.parameters + outcome.chosen,
-                outcomes=(replace(outcome, chosen=()),),
-            )
-            origins[name] = schema, index
-    return replace(domain, schemas=schemas, events={}), origins
+            parameters = schema.parameters + outcome.chosen
+            for types in product(*(one_of(parameter.type) for parameter in parameters)):
+                name = f"a{len(schemas) + 1}"
+                typed = tuple(map(Parameter, (parameter.name for parameter in parameters), types))
+                outcomes = (replace(outcome, chosen=()),)
+                schemas[name] = replace(schema, name=name, parameters=typed, outcomes=outcomes)
+                origins[name] = schema, index
+    untyped = {
+        predicate.name: Predicate(predicate.name, tuple(Parameter(each.name) for each in predicate.parameters))
+        for predicate in domain.predicates.values()
+    }
+    return replace(domain, predicates=untyped, schemas=schemas, events={}), origins
 
 
 def _run(

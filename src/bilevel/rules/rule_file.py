@@ -47,6 +47,7 @@ from bilevel.symbolic.domain import (
     Predicate,
     Schema,
     is_variable,
+    one_of,
 )
 from bilevel.symbolic.expressions import normalised, quoted, read_text, suggestion
 
@@ -188,7 +189,7 @@ def _check(
     """Raise `BadInput` for the first name, number of arguments or type that does not fit the domain."""
     known_types = {ROOT_TYPE, *domain.types, *domain.types.values()}
     for _, named in declarations:
-        if named.text not in known_types:
+        if not known_types.issuperset(one_of(named.text)):
             named.fail(f"unknown type '{named.text}'{suggestion(named.text, sorted(known_types))}")
     types = {**domain.constants, **declared}
     facts = {**derived_predicates(domain), **domain.predicates}

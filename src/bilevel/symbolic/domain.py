@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 ROOT_TYPE = "object"
 EQUALITY = "="
+EITHER = "/"  # joins types: `(either a b)` is `a/b`
 
 
 class Atom(NamedTuple):
@@ -42,6 +43,11 @@ class Action(NamedTuple):
 def is_variable(term: str) -> bool:
     """Return whether a term is a variable, such as `?x`, and not an object."""
     return term.startswith("?")
+
+
+def one_of(kind: str) -> list[str]:
+    """The types of which a type such as `a/b` is one."""
+    return kind.split(EITHER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +120,10 @@ class Domain:
 
     def is_subtype(self, kind: str, ancestor: str) -> bool:
         """Whether every object of type `kind` is one of type `ancestor`."""
+        if EITHER in kind:
+            return all(self.is_subtype(each, ancestor) for each in one_of(kind))
+        if EITHER in ancestor:
+            return any(self.is_subtype(kind, each) for each in one_of(ancestor))
         while kind != ancestor:
             if kind == ROOT_TYPE:
                 return False

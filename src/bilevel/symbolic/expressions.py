@@ -12,7 +12,7 @@ from itertools import islice
 from os import PathLike, fspath
 from typing import TypeVar
 
-from bilevel.symbolic.domain import ROOT_TYPE, BadInput
+from bilevel.symbolic.domain import EITHER, ROOT_TYPE, BadInput
 
 DEEPEST_NESTING = 100
 CANDIDATES_COMPARED = 5_000  # for the nearest name; comparing with a million objects would take minutes
@@ -169,9 +169,9 @@ def read_typed(items: Sequence[Expression], what: str, types: Collection[str] | 
 
 
 def read_type(kind: Expression, types: Collection[str] | None) -> str:
-    """The name of a type, one of the given ones if there are any."""
-    if isinstance(kind, Group) and kind.head == "either":
-        raise Misread(kind.offset, "'either' is not supported: types that are one of several cannot be read")
+    """The name of a type, `a/b` for `(either a b)`; they are among the given ones if there are any."""
+    if isinstance(kind, Group) and kind.head == "either" and types is not None:
+        return EITHER.join(read_type(each, types) for each in kind.arguments)
     name = as_name(kind, "a type")
     if types is not None and name.text not in (ROOT_TYPE, *types):
         raise Misread(name.offset, f"unknown type {name}{suggestion(name.text, [*types, ROOT_TYPE])}")

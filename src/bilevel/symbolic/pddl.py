@@ -14,6 +14,7 @@ from itertools import groupby
 from os import PathLike, fspath
 
 from bilevel.symbolic.domain import (
+    EITHER,
     EQUALITY,
     NO_FACTS,
     Action,
@@ -25,6 +26,7 @@ from bilevel.symbolic.domain import (
     Predicate,
     Problem,
     Schema,
+    one_of,
 )
 from bilevel.symbolic.expressions import Expression, Group, Misread, naming_position, read_text
 from bilevel.symbolic.packed import no_garbage_collection, packed_problem
@@ -127,7 +129,11 @@ def _call(head: str, arguments: str) -> str:
 
 
 def _parameters(parameters: Iterable[Parameter]) -> str:
-    return " ".join(f"{parameter.name} - {parameter.type}" for parameter in parameters)
+    return " ".join(f"{parameter.name} - {_type(parameter.type)}" for parameter in parameters)
+
+
+def _type(kind: str) -> str:
+    return _call("either", " ".join(one_of(kind))) if EITHER in kind else kind
 
 
 def _atom(atom: Atom) -> str:
@@ -142,7 +148,7 @@ def _negated(atom: Atom) -> str:
 def _typed_lines(types: Mapping[str, str]) -> str:
     """`a b - t` for each run of names of one type, a line each, in the order of the mapping."""
     runs = groupby(types, key=types.__getitem__)
-    return "".join(f"\n    {' '.join(names)} - {kind}" for kind, names in runs)
+    return "".join(f"\n    {' '.join(names)} - {_type(kind)}" for kind, names in runs)
 
 
 def write_problem(problem: Problem, domain: Domain) -> str:

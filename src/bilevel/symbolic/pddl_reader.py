@@ -15,6 +15,7 @@ from itertools import product, zip_longest
 from math import prod
 
 from bilevel.symbolic.domain import (
+    EITHER,
     EQUALITY,
     NO_FACTS,
     ROOT_TYPE,
@@ -27,6 +28,7 @@ from bilevel.symbolic.domain import (
     Problem,
     Schema,
     is_variable,
+    one_of,
 )
 from bilevel.symbolic.expressions import (
     Expression,
@@ -137,7 +139,9 @@ def read_atom(group: Group, scope: Scope) -> Atom:
     for index, (name, parameter) in enumerate(zip(names, predicate.parameters, strict=True)):
         kind, wanted = scope.terms[name], parameter.type
         # A variable fits where some object of its type may; an object fits where its type does.
-        if not (domain.is_subtype(kind, wanted) or (is_variable(name) and domain.is_subtype(wanted, kind))):
+        pairs = product(one_of(kind), one_of(wanted))
+        overlap = any(domain.is_subtype(its, other) or domain.is_subtype(other, its) for its, other in pairs)
+        if not (domain.is_subtype(kind, wanted) or (is_variable(name) and overlap)):
             what = f"argument {index + 1} of '{predicate.name}' is of type '{wanted}'"
             raise Misread(group.arguments[index].offset, f"'{name}' is of type '{kind}' but {what}")
     return Atom(predicate.name, tuple(names))
@@ -279,9 +283,11 @@ def _conditional(group: Group, scope: Scope, given: Condition) -> list[Branch]:
 def _existential(group: Group, scope: Scope, given: Condition) -> list[Outcome]:
     """The outcomes of `(exists (?x - t) effect)`: nature chooses the variables."""
     variables, effect = _quantified(group, scope, "effect")
-    for name in variables:
+    for name, kind in variables.items():
         if name in scope.terms:
             raise Misread(group.offset, f"variable '{name}' is already bound; choose another name")
+        if EITHER in kind:
+            raise Misread(group.offset, "nature chooses among objects of one type: 'either' is not supported here")
     found = branches(effect, replace(scope.with_terms(variables), chosen=scope.chosen | variables.keys()), given)
     if [case for case, _ in found] != [given]:
         raise refusal("when", group.offset)
@@ -391,6 +397,8 @@ def read_types(section: Group) -> dict[str, str]:
     if parents.pop(ROOT_TYPE, ROOT_TYPE) != ROOT_TYPE:
         raise Misread(section.offset, f"'{ROOT_TYPE}' is above all types and cannot have a parent")
     parents |= {parent: ROOT_TYPE for parent in parents.values() if parent not in (ROOT_TYPE, *parents)}
+    if any(EITHER in kind for kind in parents):
+        raise Misread(section.offset, f"the name of a type has a '{EITHER}'; choose another name")
     try:
         TopologicalSorter({kind: [parent] for kind, parent in parents.items()}).prepare()
     except CycleError as error:
