@@ -91,7 +91,7 @@ ONLY_IN = {
     "minari": ("demonstrations.export", "demonstrations.importing.minari_reader"),
     "h5py": ("demonstrations.export", "demonstrations.importing"),
     "pyarrow": ("demonstrations.export", "demonstrations.importing.lerobot_reader"),
-    "matplotlib": ("planning", "experiments.figures", "learning.learn"),
+    "matplotlib": ("planning", "experiments.figures"),
     "jinja2": ("experiments.report",),
     "ray": ("parallel",),
     "mujoco": ("tabletop.simulation", "tabletop.rendering", "tabletop.opengl"),

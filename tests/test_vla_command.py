@@ -32,8 +32,8 @@ def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "environment"
 
 
-def make_quickly(folder: Path, torch_index: str | None) -> Iterator[tuple[str, ...]]:
-    yield sys.executable, "-c", MAKE, str(folder), NOTE
+def make_quickly() -> Iterator[tuple[str, ...]]:
+    yield sys.executable, "-c", MAKE, str(smolvla.environment_folder()), NOTE
 
 
 def test_what_is_missing_is_said(environment: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -52,7 +52,7 @@ def test_what_is_missing_is_said(environment: Path, capsys: pytest.CaptureFixtur
 def test_the_environment_is_made_and_a_model_fetched_with_its_backbone(
     environment: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(smolvla, "setup_commands", lambda folder, torch_index: iter([("false",)]))
+    monkeypatch.setattr(smolvla, "setup_commands", lambda: iter([("false",)]))
     assert run(capsys, "vla", "set-up")[::2] == (2, "error: exit code 1 of: false\n")
     monkeypatch.setattr(smolvla, "setup_commands", make_quickly)
     assert run_well(capsys, "vla", "set-up").endswith(f"lerobot 0.4.4 is in {environment}\n")

@@ -16,6 +16,7 @@ from bilevel.learning.dagger import (
     DaggerConfig,
     DaggerEpisode,
     DaggerRollouts,
+    RandomActions,
     RandomPrefixPolicy,
 )
 from bilevel.learning.learned_domain import Form, Translation
@@ -61,9 +62,8 @@ def agent_for(
     translation: Translation | None = None,
     random_actions: int = 0,
 ) -> tuple[SceneEnv, BilevelAgent]:
-    env = SceneEnv(task, 2)
-    rng = np.random.default_rng(0)
-    return env, BilevelAgent(domain, rules, False, make_low, translation, env, random_actions, rng)
+    env, first = SceneEnv(task, 2), RandomActions(random_actions, np.random.default_rng(0))
+    return env, BilevelAgent(domain, rules, False, make_low, translation, env, first)
 
 
 # Who decides, and who moves the agent
@@ -136,7 +136,7 @@ def test_an_episode_may_begin_with_random_actions() -> None:
 @pytest.mark.parametrize("prefix", [0, 3])
 def test_a_rival_acts_after_the_random_actions_that_the_expert_carries_out(prefix: int) -> None:
     env = SceneEnv(TINY, 2)
-    agent, actions = RandomPrefixPolicy(expert_policy, env, prefix, np.random.default_rng(1)), []
+    agent, actions = RandomPrefixPolicy(expert_policy, env, RandomActions(prefix, np.random.default_rng(1))), []
     ended = rollout(env, agent, 0, callback=lambda transition: actions.append(agent.action))
     assert ended.outcome == SUCCESS
     assert len({action for action in actions if action is not None}) == prefix

@@ -1,4 +1,4 @@
-"""Speaks as vla_server does, without any model. How it behaves is the name of the "model" that it is told to load.
+"""Speaks as vla_server does, without any model. How it behaves is the name of the "model" that it is told to run.
 
 What it is asked it writes beside that, one line of JSON for each question. It prints, too.
 """
@@ -6,7 +6,6 @@ What it is asked it writes beside that, one line of JSON for each question. It p
 from __future__ import annotations
 
 import json
-import os
 import sys
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -21,50 +20,28 @@ ACTIONS = {
 }
 
 
-class Fake:
-    def __init__(self, fields: dict[str, Any]) -> None:
-        self.name = Path(fields["model"]).name
-        self.log = Path(fields["model"]).with_suffix(".log")
-        self.taken = 0
-
-    def answer(self, fields: dict[str, Any]) -> dict[str, Any]:
-        pixels = fields.pop("pixels", b"")
-        with self.log.open("a") as file:
-            print(json.dumps({**fields, "bytes": len(pixels), "pid": os.getpid()}), file=file)
-        if fields["ask"] == "load":
-            return self.load()
-        if fields["ask"] == "reset":
-            self.taken = 0
-            return {}
-        return self.act()
-
-    def load(self) -> dict[str, Any]:
-        action = ACTIONS.get(self.name, THREE_NUMBERS)
-        if self.name == "refuses":
-            return {"error": "no GPU: there is none"}
-        return {"action_size": len(action)}
-
-    def act(self) -> dict[str, Any]:
-        if self.name == "dies":
-            sys.exit("Killed by a lack of memory")
-        print("Loading weights …", flush=True)  # as LeRobot does
-        self.taken += 1
-        values = ACTIONS.get(self.name, THREE_NUMBERS)
-        return {"values": values, "wants_image": self.taken % CHUNK == 0}
-
-
-def main() -> None:
-    fake: Fake | None = None
-    connection = Connection(int(sys.argv[1]))
+def main(pipe: str, model: str, backbone: str, device: str) -> None:
+    connection, name, taken = Connection(int(pipe)), Path(model).name, 0
     while True:
         try:
-            fields = connection.recv()
+            question: dict[str, Any] = connection.recv()
         except EOFError:
             return
-        fake = fake or Fake(fields)
-        answer = fake.answer(fields)
-        connection.send(answer)
+        pixels, values = question.pop("pixels", b""), ACTIONS.get(name, THREE_NUMBERS)
+        with Path(model).with_suffix(".log").open("a") as file:
+            print(json.dumps({**question, "bytes": len(pixels), "device": device}), file=file)
+        if name == "refuses":
+            connection.send({"error": "no GPU: there is none"})
+        elif "sentence" not in question:
+            taken = 0
+            connection.send({"action_size": len(values)})
+        elif name == "dies":
+            sys.exit("Killed by a lack of memory")
+        else:
+            print("Loading weights …", flush=True)  # as LeRobot does
+            taken += 1
+            connection.send({"values": values, "wants_image": taken % CHUNK == 0})
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

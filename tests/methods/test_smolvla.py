@@ -64,17 +64,17 @@ def run(env: SceneEnv, policy: VlaPolicy, seed: int = 3) -> Episode:
     return rollout(env, policy, seed, stop=lambda: next(steps, None) is None)
 
 
-def asked(folder: Path, question: str) -> list[dict[str, Any]]:
+def asked(folder: Path) -> list[dict[str, Any]]:
+    """Return what the model was asked to do."""
     lines = map(json.loads, (folder / "well.log").read_text().splitlines())
-    return [line for line in lines if line["ask"] == question]
+    return [line for line in lines if "sentence" in line]
 
 
 def test_what_goes_over(env: SceneEnv, tmp_path: Path) -> None:
     actor = policy(env, settings(tmp_path, device="cpu"))
     assert run(env, actor).steps == STEPS
-    (load,) = asked(tmp_path, "load")
-    assert load["device"] == "cpu"
-    acts = asked(tmp_path, "act")
+    acts = asked(tmp_path)
+    assert {act["device"] for act in acts} == {"cpu"}
     assert len(acts) == STEPS
     assert {act["sentence"] for act in acts} == {INSTRUCTION}
     scene = env.reset(3)
@@ -86,8 +86,8 @@ def test_what_goes_over(env: SceneEnv, tmp_path: Path) -> None:
 def test_the_middle_of_a_picture_goes_over_when_it_is_wanted(env: SceneEnv, tmp_path: Path) -> None:
     run(env, policy(env, settings(tmp_path)))
     side = [100, 100]
-    assert [act.get("image") for act in asked(tmp_path, "act")] == ([side] + [None] * 4) * 2 + [side, None]
-    assert {act["bytes"] for act in asked(tmp_path, "act") if "image" in act} == {3 * 100 * 100}
+    assert [act.get("image") for act in asked(tmp_path)] == ([side] + [None] * 4) * 2 + [side, None]
+    assert {act["bytes"] for act in asked(tmp_path) if "image" in act} == {3 * 100 * 100}
 
 
 def test_an_environment_must_draw_and_take_numbers(tmp_path: Path) -> None:
@@ -189,12 +189,12 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_all_that_is_missing_is_said_at_once(machine: Path) -> None:
-    for method, model in MODELS.items():
+    for method, hub_name in MODELS.items():
         with pytest.raises(BadInput) as found:
             find_vla(method)
         for part in (
             f"the method '{method}' cannot be run: {machine}/environment: no virtual environment with lerobot",
-            f"{model.hub_name}: missing config.json, model.safetensors",
+            f"{hub_name}: missing config.json, model.safetensors",
             f"{BACKBONE}: missing config.json",
             f"get them with: bilevel vla fetch {method}",
         ):

@@ -212,7 +212,7 @@ def check_data(folder: Path, task: str | None) -> int:
 
     with progress_line() as callback:
         problems, found = diagnose(folder, find_task(task) if task else None, callback)
-    values: dict[str, Any] = {"problems": problems, "task": found.task}
+    values: dict[str, Any] = {"problems": problems, "task": found.manifest.settings.task}
     verdict = count(problems, "problem") if problems else "all files are whole"
     lines = [*problems, verdict]
     if found.contents.episodes:
@@ -246,8 +246,9 @@ def _values(found: Diagnosis) -> dict[str, Any]:
 def _lines(diagnosis: Diagnosis) -> Iterator[str]:
     """Yield what is in the data set, from its size to what is odd."""
     found, controls = diagnosis.contents, diagnosis.controls
-    rate = f", {diagnosis.rate:g} Hz" if diagnosis.rate else ""
-    yield f"{diagnosis.task}: {count(found.episodes, 'episode')}, {found.steps} steps{rate}"
+    source = diagnosis.manifest.source
+    rate = f", {source.rate:g} Hz" if source and source.rate else ""
+    yield f"{diagnosis.manifest.settings.task}: {count(found.episodes, 'episode')}, {found.steps} steps{rate}"
     for (who, outcome), number in sorted(found.groups.items()):
         yield f"{outcome}{f', shown by {who}' if who else ''}: {count(number, 'episode')}"
     numbers = (f"{name} {' or '.join(map(str, sorted(counts)))}" for name, counts in found.objects.items())

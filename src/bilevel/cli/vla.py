@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from bilevel.cli.options import argument, command, option
@@ -10,18 +13,17 @@ from bilevel.symbolic.domain import BadInput
 
 
 @command("vla set-up", "", json=False)
-@option("--environment", "DIR", "Its folder (by default BILEVEL_VLA, or bilevel/smolvla in the user's cache).")
-@option("--torch-index", "URL", "Fetch torch from this index, such as one with builds for the CPU, which are small.")
-def set_up_vla(environment: Path | None, torch_index: str | None) -> None:
-    """Make the virtual environment in which LeRobot runs SmolVLA: some gigabytes, fetched by pip."""
+def set_up_vla() -> None:
+    """Make the virtual environment in which LeRobot runs SmolVLA: some gigabytes, fetched by pip.
+
+    It is in the folder that BILEVEL_VLA names, or in the user's cache. Pip's own variables hold, such as
+    PIP_EXTRA_INDEX_URL for builds of torch for the CPU, which are small.
+    """
     from bilevel.methods import smolvla
 
-    folder = environment or smolvla.environment_folder()
-    smolvla.run_all(smolvla.setup_commands(folder, torch_index))
-    smolvla.require_environment(folder)
+    _run_all(smolvla.setup_commands())
+    folder = smolvla.environment_folder()
     print(f"lerobot {smolvla.lerobot_version(folder)} is in {folder}")
-    if folder != smolvla.environment_folder():
-        print(f"set BILEVEL_VLA={folder.absolute()} to use it")
 
 
 @command("vla fetch", "smolvla-metaworld", json=False)
@@ -31,11 +33,21 @@ def fetch_vla(method: str) -> None:
 
     Nothing else here ever downloads a model.
     """
-    from bilevel.methods.smolvla import MODELS, fetch_commands, run_all
+    from bilevel.methods.smolvla import MODELS, fetch_commands
 
     if method not in MODELS:
         raise BadInput(f"unknown model '{method}'; known models: {', '.join(MODELS)}")
-    run_all(fetch_commands(method))
+    _run_all(fetch_commands(method))
+
+
+def _run_all(commands: Iterable[Sequence[str]]) -> None:
+    """Run one command after the other, each shown, and allowed to download; `BadInput` for the first that fails."""
+    environment = {name: value for name, value in os.environ.items() if name != "HF_HUB_OFFLINE"}
+    for words in commands:
+        print(f"$ {' '.join(words)}", flush=True)
+        code = subprocess.run(words, stdin=subprocess.DEVNULL, env=environment).returncode
+        if code != 0:
+            raise BadInput(f"exit code {code} of: {' '.join(words)}")
 
 
 @command("vla check", "")

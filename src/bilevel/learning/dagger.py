@@ -59,6 +59,30 @@ class DaggerConfig(msgspec.Struct, frozen=True):
     longest: int = 3000  # steps after which it is given up in any case
 
 
+class RandomActions:
+    """Some random actions, with which an episode begins."""
+
+    def __init__(self, number: int, rng: np.random.Generator) -> None:
+        self._left, self._rng = number, rng
+
+    def draw(self, domain: Domain, state: Facts, objects: Mapping[str, str]) -> Action | None:
+        """Return an action that can be done and would change something, of a random schema; `None` if none is due."""
+        if self._left == 0:
+            return None
+        self._left -= 1
+        schemas = [domain.schemas[name] for name in sorted(domain.schemas)]
+        for index in self._rng.permutation(len(schemas)):
+            found = [
+                action
+                for action in groundings([schemas[index]], domain, {**domain.constants, **objects})
+                if applicable(state, action)
+                and any(outcome.add - state or outcome.delete & state for outcome in action.outcomes)
+            ]
+            if found:
+                return found[int(self._rng.integers(len(found)))].action
+        return None
+
+
 class DaggerAgent(Policy, ABC):
     """A policy at work in an environment, and the expert that it learns from."""
 
@@ -71,23 +95,7 @@ class DaggerAgent(Policy, ABC):
         return RuleGaps()
 
 
-# Makes an agent for an episode that begins with some random actions, drawn by a generator.
-MakeAgent = Callable[[SceneEnv, int, np.random.Generator], DaggerAgent]
-
-
-def random_action(domain: Domain, state: Facts, objects: Mapping[str, str], rng: np.random.Generator) -> Action | None:
-    """Draw an action that can be done and would change something: first its schema, then its arguments."""
-    schemas = [domain.schemas[name] for name in sorted(domain.schemas)]
-    for index in rng.permutation(len(schemas)):
-        found = [
-            action
-            for action in groundings([schemas[index]], domain, {**domain.constants, **objects})
-            if applicable(state, action)
-            and any(outcome.add - state or outcome.delete & state for outcome in action.outcomes)
-        ]
-        if found:
-            return found[int(rng.integers(len(found)))].action
-    return None
+MakeAgent = Callable[[SceneEnv, RandomActions], DaggerAgent]
 
 
 # A bilevel policy
@@ -101,14 +109,10 @@ class AskingRules:
 
     failure: tuple[str, str] | None = None
 
-    def __init__(
-        self, rules: RulePolicy, teacher: HighLevelPolicy, random_actions: int, rng: np.random.Generator
-    ) -> None:
-        self.domain = rules.domain
-        self.decider = RULES
+    def __init__(self, rules: RulePolicy, teacher: HighLevelPolicy, random_actions: RandomActions) -> None:
+        self.domain, self.decider = rules.domain, RULES
         self.objects: Mapping[str, str] = {}
-        self._rules, self._teacher = rules, teacher
-        self._random_actions, self._rng = random_actions, rng
+        self._rules, self._teacher, self._random_actions = rules, teacher, random_actions
 
     def reset(self, state: Facts, goal: Facts, objects: Mapping[str, str]) -> None:
         """Begin an episode with these objects."""
@@ -122,17 +126,13 @@ class AskingRules:
 
     def choose(self, state: Facts, goal: Facts) -> Action | None:
         """Return a random action while some are due, then the rules' choice, else the teacher's."""
-        if self._random_actions > 0:
-            self._random_actions -= 1
-            action = random_action(self.domain, state, self.objects, self._rng)
-            if action is not None:
-                self.decider = CHANCE
-                return action
-        action = self._rules.choose(state, goal)
+        action, before = self._random_actions.draw(self.domain, state, self.objects), self.decider
+        self.decider = CHANCE
+        if action is None:
+            action, self.decider = self._rules.choose(state, goal), RULES
         if action is not None or goal <= state:
-            self.decider = RULES
             return action
-        if self.decider == TEACHER:
+        if before == TEACHER:
             self._teacher.declare(self.objects)
         else:
             self._teacher.reset(state, goal, self.objects)
@@ -161,17 +161,15 @@ class BilevelAgent(BilevelPolicy, DaggerAgent):
         make_low: Callable[[], LowLevelPolicy],
         translation: Translation | None,
         env: SceneEnv,
-        random_actions: int,
-        rng: np.random.Generator,
+        random_actions: RandomActions,
     ) -> None:
         expert = env.expert
         if expert is None or expert.control is None:
             raise BadInput(f"the expert of the task '{env.task.name}' cannot be asked for controls, so no DAgger")
-        self._choosing = ChoosingExpert(expert.choose) if expert.choose else None
-        teacher: HighLevelPolicy | None = self._choosing if translation is None else None
-        if teacher is None:
-            teacher = PlannedPolicy(domain, bounded_search, replan=True, time_limit=math.inf)
-        high = AskingRules(RulePolicy(rules, domain, commit=commit), teacher, random_actions, rng)
+        teacher: HighLevelPolicy = PlannedPolicy(domain, bounded_search, replan=True, time_limit=math.inf)
+        if expert.choose and translation is None:
+            teacher = ChoosingExpert(expert.choose)
+        high = AskingRules(RulePolicy(rules, domain, commit=commit), teacher, random_actions)
         super().__init__(env.labels, high, make_low())
         self._controlling, self._translation = ControllingExpert(expert.control), translation
         self._decisions: list[RolloutDecision] = []
@@ -187,16 +185,12 @@ class BilevelAgent(BilevelPolicy, DaggerAgent):
 
     def expert_control(self, scene: Scene) -> Control | None:
         """Return the expert's control for what is being done, if it knows that."""
-        action = self.action
-        assert action is not None
-        if self._translation is not None:
-            choosing = self._choosing
-            found = self._translation.expert_action(
-                action, lambda: choosing.choose(self.state, self.goal) if choosing else None
-            )
-            if found is None or any(name not in scene for name in found.arguments):
-                return None
-            action = found
+        assert self.action is not None
+        if self._translation is None:
+            return self._controlling.control(scene, self.state, self.goal, self.action)
+        action = self._translation.expert_action(self.action)
+        if action is None or any(name not in scene for name in action.arguments):
+            return None
         return self._controlling.control(scene, self.state, self.goal, action)
 
     def gaps(self, scene: Scene) -> RuleGaps:
@@ -215,15 +209,12 @@ class RandomPrefixPolicy(LabellingPolicy, DaggerAgent):
     """
 
     def __init__(
-        self, make_network: Callable[[SceneEnv], Policy], env: SceneEnv, random_actions: int, rng: np.random.Generator
+        self, make_network: Callable[[SceneEnv], Policy], env: SceneEnv, random_actions: RandomActions
     ) -> None:
         super().__init__(env.labels)
-        expert, self._domain = env.expert, env.task.domain
-        self._expert: ControllingExpert | None = None
-        if expert is not None and expert.control is not None and not self._domain.adl:
-            self._expert = ControllingExpert(expert.control)
-        self._network, self._shown = make_network(env), expert_policy(env)
-        self._random_actions, self._rng = random_actions if self._expert else 0, rng
+        self._domain, control = env.task.domain, env.expert.control if env.expert else None
+        self._expert = ControllingExpert(control) if control and not self._domain.adl else None
+        self._network, self._shown, self._random_actions = make_network(env), expert_policy(env), random_actions
 
     def reset(self, scene: Scene) -> None:
         super().reset(scene)
@@ -240,11 +231,7 @@ class RandomPrefixPolicy(LabellingPolicy, DaggerAgent):
         return self._expert.control(scene, self.state, self.goal, self.action)
 
     def _draw(self, scene: Scene) -> Action | None:
-        """Return the next random action, as long as some are due."""
-        if self._random_actions == 0:
-            return None
-        self._random_actions -= 1
-        return random_action(self._domain, self.state, scene.objects, self._rng)
+        return self._random_actions.draw(self._domain, self.state, scene.objects) if self._expert else None
 
     def expert_control(self, scene: Scene) -> Control | None:
         """Return what the expert would do."""
@@ -282,7 +269,8 @@ class DaggerRollouts:
         """Return the number of an episode, and what is learned from it."""
         env, config, seed = self._env, self.config, dagger_seed(self.seed, self.round, number)
         rng = np.random.default_rng([seed, RANDOM_ACTIONS])
-        agent = self.make_agent(env, int(rng.integers(config.random_actions + 1)) if number % 3 == 2 else 0, rng)
+        first = RandomActions(int(rng.integers(config.random_actions + 1)) if number % 3 == 2 else 0, rng)
+        agent = self.make_agent(env, first)
         noise = Perturbation(amplitude=config.noise) if config.noise and number % 3 else None
         perturb = Perturb(noise, env.controls, env.task.switches, seed) if noise else None
         situations: list[Situation] = []  # one for each step

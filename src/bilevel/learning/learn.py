@@ -16,15 +16,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
-from importlib.util import find_spec
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
-from safetensors import safe_open
-from safetensors.numpy import save
+from safetensors.numpy import load, save
 
 from bilevel.demonstrations.dataset import Demonstrations
 from bilevel.demonstrations.demonstration import Demonstration
@@ -88,7 +86,7 @@ from bilevel.tasks.scene_env import SceneEnv
 from bilevel.tasks.task import Expert, Task
 from bilevel.versions import versions
 
-CURVES, PICTURE, OPTIONS = "training.jsonl", "training.png", "options.json"
+CURVES, OPTIONS = "training.jsonl", "options.json"
 ENOUGH_FOR_ESTIMATION = 50  # demonstrations; further ones say nothing new about how things move
 
 
@@ -149,15 +147,9 @@ def learn(
     the domain that they have. `log` is "tensorboard=DIR" or "wandb=PROJECT".
     """
     output, config, learned = Path(output), config or PRESETS[preset], None
-    training = find_method(method).training
-    if training is None:
-        raise BadInput(f"the method '{method}' is not learned: `bilevel evaluate --method {method}` runs it as it is")
-    _check_config(config, seed, from_episodes)
     task = task or registered_task(demonstrations.task)
-    if not (learn_domain or demonstrations.domain.schemas):
-        where = demonstrations.folder or f"the data set of '{demonstrations.task}'"
-        remedy = "learn them as well, with --learn-domain, or first: bilevel domain learn"
-        raise BadInput(f"{where}: its domain '{demonstrations.domain.name}' has no actions; {remedy}")
+    is_bilevel = find_method(method).training == BILEVEL
+    _check(demonstrations, method, config, seed, from_episodes, learn_domain)
     options = {"method": method, "preset": preset, "seed": seed, "learn_domain": learn_domain}
     about = {"task": demonstrations.task, **options, **msgspec.to_builtins(config)}
     with open_log(log, about) as note, _output_folder(output, about) as unfinished:
@@ -165,19 +157,28 @@ def learn(
             callback(Progress("learning the domain", 0, 1))
             demonstrations, learned = learn_symbols(demonstrations, task)
         problems = read_problems(from_episodes, demonstrations.domain)
-        why_not = why_no_dagger(demonstrations, task, training == BILEVEL, learned) if config.dagger.rounds else None
+        why_not = why_no_dagger(demonstrations, task, is_bilevel, learned) if config.dagger.rounds else None
         run = LearningRun(
-            demonstrations, task, method, preset, config, seed, workers, learned, why_not, unfinished, callback, note
+            demonstrations, task, preset, config, seed, workers, learned, why_not, unfinished, callback, note
         )
-        policy, rounds = _learn_bilevel(run, network, problems) if training == BILEVEL else _learn_end_to_end(run)
-        _write_curve(output, rounds, config.dagger.episodes)
+        policy, rounds = _learn_bilevel(run, network, problems) if is_bilevel else _learn_end_to_end(run, method)
+        _write_curve(output / CURVES, rounds, config.dagger.episodes)
         policy.write(output)
         shutil.rmtree(unfinished)
     return policy
 
 
-def _check_config(config: LearningConfig, seed: int, from_episodes: Sequence[Path]) -> None:
+def _check(
+    demonstrations: Demonstrations,
+    method: str,
+    config: LearningConfig,
+    seed: int,
+    from_episodes: Sequence[Path],
+    learn_domain: bool,
+) -> None:
     """`BadInput` for settings that do not go together, or cannot be met here."""
+    if find_method(method).training is None:
+        raise BadInput(f"the method '{method}' is not learned: `bilevel evaluate --method {method}` runs it as it is")
     if not 0 <= seed < 2**63:
         raise BadInput(f"--seed must be from 0 to {2**63 - 1}, but is {seed}")
     if config.algorithm == PRINTED and (config.complete or config.dagger.rounds):
@@ -187,6 +188,10 @@ def _check_config(config: LearningConfig, seed: int, from_episodes: Sequence[Pat
     for hidden in (config.hidden, config.end_to_end_hidden or 1):
         if not 1 <= hidden <= MAX_HIDDEN:
             raise BadInput(f"--hidden must be from 1 to {MAX_HIDDEN}, but is {hidden}")
+    if not (learn_domain or demonstrations.domain.schemas):
+        where = demonstrations.folder or f"the data set of '{demonstrations.task}'"
+        remedy = "learn them as well, with --learn-domain, or first: bilevel domain learn"
+        raise BadInput(f"{where}: its domain '{demonstrations.domain.name}' has no actions; {remedy}")
     find_device(config.training.device)
 
 
@@ -202,10 +207,8 @@ def why_no_dagger(
     if expert is not None and not isinstance(expert, Expert):
         with closing(SceneEnv(task, demonstrations.objects, **demonstrations.env_arguments)) as env:
             expert = env.expert
-    if expert is None:
-        return f"the task '{task.name}' has no expert"
-    if expert.control is None if is_bilevel else not expert.can_show:
-        return f"the expert of the task '{task.name}' cannot be asked for controls"
+    if expert is None or (expert.control is None if is_bilevel else not expert.can_show):
+        return f"the task '{task.name}' has no expert that can be asked for controls"
     if is_bilevel and learned and not learned.translation.forms:
         return "nobody recorded what the expert calls its actions, so it cannot be asked about learned ones"
     return None
@@ -225,14 +228,13 @@ def _output_folder(output: Path, options: Mapping[str, Any]) -> Iterator[Path]:
         if output.exists() and (not output.is_dir() or any(file.name != UNFINISHED for file in output.iterdir())):
             raise BadInput(f"{output}: there is something else; choose a new folder as --output")
     with folder_lock(unfinished, "learning"):
-        if any(unfinished.glob("*.safetensors")):
-            before = json.loads(path.read_text(encoding="utf-8"))
-            for name, value in options.items():
-                if before.get(name) != value:
-                    raise BadInput(
-                        f"{output}: learning was begun here with {name} {before.get(name)} instead of {value}; "
-                        "give the same options again, remove the folder, or choose another --output"
-                    )
+        before = json.loads(path.read_text(encoding="utf-8")) if any(unfinished.glob("*.safetensors")) else options
+        for name, value in options.items():
+            if before.get(name) != value:
+                raise BadInput(
+                    f"{output}: learning was begun here with {name} {before.get(name)} instead of {value}; "
+                    "give the same options again, remove the folder, or choose another --output"
+                )
         write_atomically(path, json.dumps(options) + "\n")
         yield unfinished
 
@@ -257,7 +259,6 @@ class LearningRun:
 
     demonstrations: Demonstrations
     task: Task | None
-    method: str
     preset: str
     config: LearningConfig
     seed: int
@@ -267,15 +268,6 @@ class LearningRun:
     folder: Path  # of checkpoints
     callback: Callback
     note: Log
-
-    @property
-    def remarks(self) -> list[str]:
-        """What somebody should know who expected DAgger."""
-        if self.why_no_dagger:
-            return [f"{self.why_no_dagger}: learned without DAgger"]
-        asked_as = self.learned.summary["asked_as"] if self.learned and self.config.dagger.rounds else {}
-        unknown = ", ".join(name for name, known in asked_as.items() if not known)
-        return [f"the expert cannot be asked about {unknown}: it was never seen to do it"] if unknown else []
 
     def train(
         self,
@@ -289,10 +281,10 @@ class LearningRun:
         for number in range(1 if self.why_no_dagger else 1 + self.config.dagger.rounds):
             path = self.folder / f"round-{number}.safetensors"
             if not path.exists():
-                met = self._act(number, make_agent(rounds), encode) if number else []
+                met = self._act(rounds, make_agent(rounds), encode) if rounds else []
                 more = type(samples).concatenate([episode.samples for episode in met]) if met else None
                 everything = samples.followed_by([more]) if more else samples
-                network = self._train_round(number, everything, make_network, rounds)
+                network = self._train_round(rounds, everything, make_network)
                 gaps, successes = sum((each.gaps for each in met), RuleGaps()), sum(each.success for each in met)
                 _write_round(path, Round(network, len(everything), more, gaps, successes))
             rounds.append(_read_round(path, type(samples)))
@@ -300,10 +292,10 @@ class LearningRun:
                 samples = samples.followed_by([more])
         return rounds
 
-    def _act(self, number: int, make_agent: MakeAgent, encode: Encode) -> list[DaggerEpisode]:
+    def _act(self, rounds: Sequence[Round], make_agent: MakeAgent, encode: Encode) -> list[DaggerEpisode]:
         """Run the episodes of a round of DAgger, and return them in the order of their numbers."""
         assert self.task is not None
-        data, dagger = self.demonstrations, self.config.dagger
+        data, dagger, number = self.demonstrations, self.config.dagger, len(rounds)
         env_factory = partial(SceneEnv, self.task, data.objects, **data.env_arguments)
         rollouts = DaggerRollouts(env_factory, make_agent, encode, dagger, number, self.seed)
         found: list[DaggerEpisode] = []
@@ -312,58 +304,52 @@ class LearningRun:
                 found.append(episode)
                 self.callback(Progress(f"DAgger, round {number}", len(found), dagger.episodes))
         share = sum(episode.success for episode in found) / dagger.episodes
-        self.note({"DAgger/success rate": share, "DAgger/round": number}, self._epochs_before(number))
+        self.note({"DAgger/success rate": share, "DAgger/round": number}, _epochs_of(rounds))
         return found
 
     def _train_round(
-        self,
-        number: int,
-        samples: ImitationSamples,
-        make_network: Callable[[], ImitationNetwork],
-        rounds: Sequence[Round],
+        self, rounds: Sequence[Round], samples: ImitationSamples, make_network: Callable[[], ImitationNetwork]
     ) -> Trained:
         """Train on the demonstrations, or further after a round of DAgger."""
-        config, before, began = self.config.training, self._epochs_before(number), time.perf_counter()
-        if number:
-            epochs = self.config.dagger.epochs
+        config, stage, began = self.config.training, "training", time.perf_counter()
+        if rounds:
+            epochs, stage = self.config.dagger.epochs, f"training, round {len(rounds)}"
             config = msgspec.structs.replace(config, epochs=epochs, updates=config.updates * epochs // config.epochs)
 
         def callback(epoch: Epoch) -> None:
             values = {"loss/training": epoch.training_loss, "loss/validation": epoch.validation_loss}
             values |= {"learning rate": epoch.learning_rate, "seconds": time.perf_counter() - began}
-            stage = f"training, round {number}" if number else "training"
             self.callback(Progress(stage, epoch.number, config.epochs, values))
-            self.note(values, before + epoch.number)
+            self.note(values, _epochs_of(rounds) + epoch.number)
 
         return train(samples, make_network, self.seed, config, rounds[-1].network.weights if rounds else None, callback)
 
-    def _epochs_before(self, number: int) -> int:
-        """Return how many epochs are trained before those of a round."""
-        return self.config.training.epochs + (number - 1) * self.config.dagger.epochs if number else 0
+
+def _epochs_of(rounds: Sequence[Round]) -> int:
+    return sum(len(done.network.curve) for done in rounds)
 
 
 def _write_round(path: Path, done: Round) -> None:
-    """Write a checkpoint: the arrays of a round, and what else there is of it as their metadata."""
+    """Write a checkpoint: the arrays of a round, and what else there is of it as JSON."""
     if not math.isfinite(done.network.validation_loss):
         raise BadInput("training diverged: its loss is not finite; try another --seed or a lower learning rate")
     arrays = {f"weights {name}": array for name, array in done.network.weights.items()}
     if done.samples:
         arrays |= {f"samples {part.name}": getattr(done.samples, part.name) for part in fields(done.samples)}
     rest = replace(done, network=replace(done.network, weights={}), samples=None)
-    contiguous = {name: np.array(array, order="C") for name, array in arrays.items()}
-    write_atomically(path, save(contiguous, {"round": msgspec.json.encode(rest).decode()}))
+    arrays["round "] = np.frombuffer(msgspec.json.encode(rest), np.uint8)
+    write_atomically(path, save({name: np.ascontiguousarray(array) for name, array in arrays.items()}))
 
 
 def _read_round(path: Path, kind: type[ImitationSamples]) -> Round:
     """Return the round of a checkpoint."""
-    with safe_open(path, "numpy") as file:
-        rest = msgspec.json.decode(file.metadata()["round"], type=Round)
-        arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dictionary)
-    weights, parts = (
-        {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
-        for prefix in ("weights ", "samples ")
-    )
-    return replace(rest, network=replace(rest.network, weights=weights), samples=kind(**parts) if parts else None)
+    parts: dict[str, dict[str, Any]] = {"weights": {}, "samples": {}, "round": {}}
+    for name, array in load(path.read_bytes()).items():
+        part, _, key = name.partition(" ")
+        parts[part][key] = array
+    rest = msgspec.json.decode(parts["round"][""].tobytes(), type=Round)
+    samples = kind(**parts["samples"]) if parts["samples"] else None
+    return replace(rest, network=replace(rest.network, weights=parts["weights"]), samples=samples)
 
 
 # Bilevel policies
@@ -393,6 +379,7 @@ def label_demonstrations(
     abstractions: list[Abstraction] = []
     beginnings: list[tuple[Facts, Facts, Mapping[str, str]]] = []
     parts: list[Samples] = []
+    longest: dict[str, int] = {}
     for number, (demonstration, scenes, states, goals) in enumerate(_labelled(demonstrations, task, callback)):
         found = explain(demonstration, domain, states, goals, use_recorded=config.recorded_actions)
         situations = list(zip(states, goals, found.actions, strict=False))
@@ -401,14 +388,13 @@ def label_demonstrations(
         beginnings += ((states[step], goals[step], scenes[step].objects) for step in sorted({0, fullest}))
         targets = demonstration.targets(demonstrations.controls)
         parts.append(encode_episode(encoding, scenes[:-1], situations, targets, number))
+        for action, steps in groupby(found.actions):
+            if action is not None:
+                longest[action.name] = max(longest.get(action.name, 0), len(list(steps)))
     traces = [trace for abstraction in abstractions for trace in abstraction.traces]
     rules = learn_rules(traces, domain, config.algorithm)
     if not rules and not domain.adl:
         raise BadInput("the demonstrations show no rule: no goal is achieved by an action in them; see `bilevel check`")
-    longest: dict[str, int] = {}
-    for action, steps in (run for abstraction in abstractions for run in groupby(abstraction.actions)):
-        if action is not None:
-            longest[action.name] = max(longest.get(action.name, 0), len(list(steps)))
     summary = {
         "traces": len(traces),
         "exogenous": sum(abstraction.exogenous for abstraction in abstractions),
@@ -449,9 +435,9 @@ def _without_irrelevant(data: LabelledData, domain: Domain) -> LabelledData:
 def _learn_bilevel(
     run: LearningRun, network: MakeNetwork | LearnedPolicy | None, problems: Sequence[Problem]
 ) -> tuple[LearnedPolicy, list[Round]]:
-    config, learned, domain, still = run.config, run.learned, run.demonstrations.domain, _still_control(run)
+    config, learned, domain = run.config, run.learned, run.demonstrations.domain
     data = label_demonstrations(run.demonstrations, run.task, config, run.callback)
-    encoding, controls = data.encoding, run.demonstrations.controls
+    encoding, controls, still = data.encoding, run.demonstrations.controls, _still_control(run)
     run = replace(run, demonstrations=run.demonstrations.with_spec(encoding.spec))
     seeds = data.seeds if config.complete and not domain.adl else ()
     completion = RuleCompletion(domain, seeds, problems, lambda *progress: run.callback(Progress(*progress)))
@@ -478,8 +464,6 @@ def _learn_bilevel(
         shape = NetworkShape(kind) if network else NetworkShape(GRAPH, config.hidden, config.rounds)
     rules = completion.fill(first, gaps_of(rounds))
     summary = {**data.summary, "rules_shown": len(data.rules), "completion": rules.statement}
-    if learned:
-        summary["domain"] = learned.summary
     card = msgspec.structs.replace(
         _card(run, rounds[-1], BISON, symbols_of(encoding), shape, summary),
         longest=data.longest,
@@ -531,9 +515,9 @@ def fit_estimation(demonstrations: Demonstrations) -> Estimation:
 # Rivals: a network that does all
 
 
-def _learn_end_to_end(run: LearningRun) -> tuple[LearnedPolicy, list[Round]]:
+def _learn_end_to_end(run: LearningRun, method: str) -> tuple[LearnedPolicy, list[Round]]:
     demonstrations, config, domain = run.demonstrations, run.config, run.demonstrations.domain
-    encoding, controls = ENCODINGS[run.method](domain, demonstrations.spec), demonstrations.controls
+    encoding, controls = ENCODINGS[method](domain, demonstrations.spec), demonstrations.controls
     parts = []
     for number, (shown, scenes, states, goals) in enumerate(_labelled(demonstrations, run.task, run.callback)):
         situations = [(state, goal, None) for state, goal in zip(states[:-1], goals[:-1], strict=True)]
@@ -548,7 +532,7 @@ def _learn_end_to_end(run: LearningRun) -> tuple[LearnedPolicy, list[Round]]:
 
     rounds = run.train(GraphSamples.concatenate(parts), make_network, make_agent, partial(encode_graphs, encoding))
     shape = NetworkShape(KIND, hidden, config.rounds)
-    card = _card(run, rounds[-1], run.method, encoding.symbols, shape, {})
+    card = _card(run, rounds[-1], method, encoding.symbols, shape, {})
     return LearnedPolicy(card, domain, rounds[-1].network.weights), rounds
 
 
@@ -565,6 +549,7 @@ def _card(
 ) -> Card:
     """Return policy.json of a network that was learned; `summary` joins what is said of every network."""
     network, demonstrations = last.network, run.demonstrations
+    remarks = [f"{run.why_no_dagger}: learned without DAgger"] if run.why_no_dagger else []
     return Card(
         format=FORMAT,
         task=demonstrations.task,
@@ -584,44 +569,19 @@ def _card(
             "validation_loss": network.validation_loss,
             "device": network.device,
             "demonstrations": {"command": demonstrations.command, "episodes": len(demonstrations)},
-            **({"remarks": run.remarks} if run.remarks else {}),
+            **({"remarks": remarks} if remarks else {}),
             **summary,
+            **({"domain": run.learned.summary} if run.learned else {}),
         },
         versions=versions([*(run.task.packages if run.task else ()), "torch", "safetensors"]),
     )
 
 
-def _write_curve(folder: Path, rounds: Sequence[Round], episodes: int) -> None:
-    """Write a line of JSON for each epoch, and one for each round of DAgger before its epochs; draw them, too."""
+def _write_curve(path: Path, rounds: Sequence[Round], episodes: int) -> None:
+    """Write a line of JSON for each epoch, and one for each round of DAgger before its epochs."""
     lines: list[dict[str, Any]] = []
     for number, done in enumerate(rounds):
         if number:
             lines.append({"round": number, "rollouts": episodes, "successes": done.successes})
         lines += ({"round": number, **msgspec.to_builtins(epoch)} for epoch in done.network.curve)
-    write_atomically(folder / CURVES, "".join(f"{msgspec.json.encode(line).decode()}\n" for line in lines))
-    if lines and find_spec("matplotlib") is not None:
-        _draw_curve(folder / PICTURE, rounds, episodes)
-
-
-def _draw_curve(path: Path, rounds: Sequence[Round], episodes: int) -> None:
-    """Draw the losses, the rounds side by side, and how often each round's rollouts succeed."""
-    from matplotlib.figure import Figure
-
-    sheet = Figure(figsize=(6.4, 3.6), layout="constrained")
-    axes = sheet.subplots()
-    epochs = [epoch for done in rounds for epoch in done.network.curve]
-    numbers = range(1, len(epochs) + 1)
-    axes.plot(numbers, [epoch.training_loss for epoch in epochs], ".-", label="training loss")
-    axes.plot(numbers, [epoch.validation_loss for epoch in epochs], ".-", label="validation loss")
-    begin = 0
-    for number, done in enumerate(rounds):
-        if number:
-            text = f"DAgger, round {number}: {done.successes} of {episodes} succeed"
-            axes.axvline(begin + 0.5, color="grey", linestyle=":")
-            axes.text(begin + 0.5, 0.98, text, va="top", rotation=90, transform=axes.get_xaxis_transform())
-        best, loss = begin + done.network.best_epoch, done.network.validation_loss
-        begin += len(done.network.curve)
-    axes.plot([best], [loss], "o", color="tab:red", label=f"kept: {loss:.4g} at epoch {best}")
-    axes.set(xlabel="epoch", ylabel="loss", yscale="log")
-    axes.legend()
-    sheet.savefig(path, dpi=150)
+    write_atomically(path, "".join(f"{msgspec.json.encode(line).decode()}\n" for line in lines))

@@ -7,8 +7,8 @@ was doing, they also say which one each learned action is, argument by argument:
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -33,55 +33,42 @@ class Form(NamedTuple):
     sources: tuple[Source, ...]
     arity: int
 
-    def arguments(self, given: Sequence[str]) -> tuple[str | None, ...]:
-        """Return the expert's arguments, as far as those of the learned action tell them."""
-        return tuple(given[source] if isinstance(source, int) else source for source in self.sources)
+    def expert_action(self, given: Sequence[str]) -> Action | None:
+        """Return the expert's action for the arguments of the learned one, or `None` if they do not tell it."""
+        found = [given[source] if isinstance(source, int) else source for source in self.sources]
+        known = tuple(argument for argument in found if argument is not None)
+        return Action(self.name, known) if len(known) == len(found) else None
 
-    def fits(self, said: Action, action: Action) -> bool:
-        """Return whether an expert's action is a way of saying the learned one."""
-        if (said.name, len(said.arguments)) != (self.name, len(self.sources)):
-            return False
-        known = zip(self.arguments(action.arguments), said.arguments, strict=True)
-        return all(argument in (None, other) for argument, other in known)
+    def is_told_by(self, said: Action) -> bool:
+        """Return whether an expert's action tells which learned one it is."""
+        is_called_so = (said.name, len(said.arguments)) == (self.name, len(self.sources))
+        return is_called_so and set(range(self.arity)).issubset(self.sources)
 
 
-@dataclass(frozen=True)
-class Translation:
+class Translation(NamedTuple):
     """For learned actions, what the expert calls them, as far as it nearly always calls them so."""
 
     forms: Mapping[str, Form]
 
-    def expert_action(self, action: Action, choose: Callable[[], Action | None]) -> Action | None:
-        """Return what the expert calls an action, or `None` where that is not known.
-
-        What the learned action leaves open is what the expert itself would `choose`, if that fits.
-        """
+    def expert_action(self, action: Action) -> Action | None:
+        """Return what the expert calls an action, or `None` where that is not known."""
         form = self.forms.get(action.name)
-        if form is None:
-            return None
-        known = [argument for argument in form.arguments(action.arguments) if argument is not None]
-        if len(known) == len(form.sources):
-            return Action(form.name, tuple(known))
-        chosen = choose()
-        return chosen if chosen and form.fits(chosen, action) else None
+        return form.expert_action(action.arguments) if form else None
 
-    def learned_action(self, action: Action | None) -> Action | None:
+    def learned_action(self, said: Action | None) -> Action | None:
         """Return the learned action that an expert's is, or `None` where it is not known, or not only one."""
         found = [
-            Action(name, tuple(action.arguments[form.sources.index(place)] for place in range(form.arity)))
+            Action(name, tuple(said.arguments[form.sources.index(place)] for place in range(form.arity)))
             for name, form in self.forms.items()
-            if action and (form.name, len(form.sources)) == (action.name, len(action.arguments))
-            if set(range(form.arity)).issubset(form.sources)
+            if said and form.is_told_by(said)
         ]
         return found[0] if len(found) == 1 else None
 
     def texts(self, domain: Domain) -> dict[str, str | None]:
         """Say for each action of the learned domain what the expert calls it, if that is known."""
-        found: dict[str, str | None] = dict.fromkeys(domain.schemas)
-        for name, form in self.forms.items():
-            arguments = form.arguments([parameter.name for parameter in domain.schemas[name].parameters])
-            found[name] = f"{form.name}({', '.join(argument or '…' for argument in arguments)})"
-        return found
+        actions = [Action(name, tuple(p.name for p in schema.parameters)) for name, schema in domain.schemas.items()]
+        asked = {action.name: self.expert_action(action) for action in actions}
+        return {name: str(action) if action else None for name, action in asked.items()}
 
 
 def find_translation(steps: Iterable[tuple[Sequence[Action | None], Sequence[Action | None]]]) -> Translation:

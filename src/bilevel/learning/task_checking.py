@@ -7,7 +7,7 @@ for finding in check_task(task):
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from itertools import groupby
 from math import ceil
@@ -16,16 +16,13 @@ from typing import Any
 import numpy as np
 
 from bilevel.policies.episode import NO_ACTION
-from bilevel.policies.policy import Policy, expert_policy
+from bilevel.policies.policy import ActingExpert, Policy, expert_policy
 from bilevel.policies.rollout import Transition, rollout
 from bilevel.rules.learning import learn_rules
 from bilevel.rules.nearest import how_it_differs
-from bilevel.rules.state_graph import groundings
 from bilevel.rules.traces import Trace, traces_from_states
 from bilevel.symbolic.domain import Action, BadInput, Domain
-from bilevel.symbolic.semantics import applicable
 from bilevel.tasks.checking import (
-    SETTLING,
     CheckedEpisode,
     Findings,
     TaskFinding,
@@ -38,7 +35,7 @@ from bilevel.tasks.checking import (
     check_success,
     largest_difference,
 )
-from bilevel.tasks.controls import BoxControls, Control
+from bilevel.tasks.controls import BoxControls
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.scene_env import SUCCESS, SceneEnv
 from bilevel.tasks.task import Task
@@ -47,7 +44,6 @@ OBJECTS = 3  # if the task takes so many
 STEPS = 100  # of random controls, for each seed
 PATIENCE = 3000  # steps for an expert, if the task gives it less, to see how many it needs
 OFTEN = 4  # times that an expert does the same action; more look as if it is undone again and again
-USUALLY = 0.9  # the part of an expert's actions that should have the effects which the domain promises
 RANDOM, EXPERT = "random controls", "the expert"  # whose controls they are
 
 
@@ -67,68 +63,70 @@ def check_task(
     if not found.has_errors:
         check_environment(task, objects, arguments, found)
     if not found.has_errors:  # which would only cause others
-        env, twin = (SceneEnv(task, objects, **arguments) for _ in range(2))
-        with closing(env), closing(twin):
-            _check_episodes(env, twin, range(seeds), steps, found)
+        with closing(SceneEnv(task, objects, **arguments)) as env:
+            _check_episodes(env, range(seeds), steps, found)
     return found.in_order()
 
 
-def _check_episodes(env: SceneEnv, twin: SceneEnv, seeds: Sequence[int], steps: int, found: Findings) -> None:
-    """Check what is seen in episodes with random controls and in those of the expert; some are repeated in the twin."""
-    try:
-        check_scenes(env.task, CheckedEpisode("reset", 0, [env.reset(0)]), found)
-    except BadInput as error:
-        found.error("perceive", f"seed 0, step 0: {error}")
+def _check_episodes(env: SceneEnv, seeds: Sequence[int], steps: int, found: Findings) -> None:
+    """Check what is seen with random controls and with the expert, as far as what was found lets it make sense."""
+    random = _watch_all(env, _random_policy, seeds, RANDOM, found, steps)
+    if not found.has_errors:
+        check_saving(env, found)
+    shown = [] if found.has_errors else _watch_expert(env, seeds, found)
     if found.has_errors:
         return
-    random = [_watch(env, _RandomControls(env, seed), seed, RANDOM, found, steps) for seed in seeds]
-    if found.has_errors:
-        return
-    check_repetition(random[0], _watch(twin, _RandomControls(twin, 0), 0, RANDOM, found, steps), found)
-    check_saving(env, found)
-    if found.has_errors:
-        return
-    shown: list[CheckedEpisode] = []
-    expert, limit, domain = env.expert, env.step_limit, env.task.domain
-    if expert is None or not expert.can_show:
-        cannot = "has no expert" if expert is None else "has an expert without `choose`, which can only answer"
-        found.advise("expert", f"the task {cannot}: demonstrations must be imported, as none can be shown")
-    else:  # it is given more steps than the task allows, to see how many it needs
-        env.step_limit = twin.step_limit = max(limit, min(4 * limit, PATIENCE))
-        shown = [_watch(env, expert_policy(env), seed, EXPERT, found) for seed in seeds]
-        if not found.has_errors:
-            check_repetition(shown[0], _watch(twin, expert_policy(twin), 0, EXPERT, found), found)
-    for episode in shown:
-        check_controls(env, episode, found)
-        for action, step, _ in _doings(episode.actions) if domain.schemas else ():
-            schema = domain.schemas.get(action.name)
-            if schema is None or len(schema.parameters) != len(action.arguments):
-                what = (
-                    f"unknown action '{action.name}'" if schema is None else f"not {len(schema.parameters)} arguments"
-                )
-                found.error("action", f"{episode.at(step)}: choose(state, goal) gave {action}: {what}")
-    if found.has_errors:
-        return
+    domain = env.task.domain
+    if not domain.schemas:
+        remedy = "`bilevel domain learn DIR --output domain.pddl`, or with the policy: `bilevel learn --learn-domain`"
+        found.advise("actions", f"the domain '{domain.name}' has no actions: learn them from demonstrations: {remedy}")
     check_goals([*random, *shown], any(episode.outcome == SUCCESS for episode in shown), found)
-    check_applicability(domain, [*random, *shown], found)
     for episode in (*random, *shown):
         check_success(episode, episode.outcome == SUCCESS, found)
     if shown:
-        check_expert(env.objects, shown, limit, found)
+        check_expert(env.objects, shown, env.step_limit, found)
         check_flicker(shown, found)
         if domain.schemas and not found.has_errors:
             check_explanations(domain, shown, found)
 
 
-class _RandomControls(Policy):
-    """A policy that tries anything."""
+def _watch_expert(env: SceneEnv, seeds: Sequence[int], found: Findings) -> list[CheckedEpisode]:
+    """Return episodes of the expert, if it can show any: with more steps than the task allows, to see what it needs."""
+    expert, limit = env.expert, env.step_limit
+    if expert is None or not expert.can_show:
+        cannot = "has no expert" if expert is None else "has an expert without `choose`, which can only answer"
+        found.advise("expert", f"the task {cannot}: demonstrations must be imported, as none can be shown")
+        return []
+    env.step_limit = max(limit, min(4 * limit, PATIENCE))
+    episodes = _watch_all(env, lambda env, seed: expert_policy(env), seeds, EXPERT, found)
+    env.step_limit = limit
+    for episode in episodes:
+        check_controls(env, episode, found)
+    return episodes
 
-    def __init__(self, env: SceneEnv, seed: int) -> None:
-        self._space = env.env.action_space
-        self._space.seed(seed)
 
-    def act(self, scene: Scene) -> Control:
-        return self._space.sample()
+def _random_policy(env: SceneEnv, seed: int) -> Policy:
+    """Return a policy that tries anything."""
+    space = env.env.action_space
+    space.seed(seed)
+    return ActingExpert(lambda scene: space.sample(), env.labels)
+
+
+def _watch_all(
+    env: SceneEnv,
+    make_policy: Callable[[SceneEnv, int], Policy],
+    seeds: Sequence[int],
+    who: str,
+    found: Findings,
+    steps: int | None = None,
+) -> list[CheckedEpisode]:
+    """Return an episode for each seed, each step checked, and check that the first can be repeated."""
+    first, *others, again = (
+        _watch(env, make_policy(env, seed), seed, who, found, steps) for seed in (*seeds, seeds[0])
+    )
+    if not found.has_errors:
+        check_repetition(first, again, found)
+    return [first, *others]
 
 
 def _watch(
@@ -164,12 +162,12 @@ def _watch(
 
 def check_repetition(first: CheckedEpisode, second: CheckedEpisode, found: Findings) -> None:
     """Check that the seed decided everything in two episodes of the same seed."""
-    for step in range(min(len(first.states), len(second.states))):
+    for step, (scene, other) in enumerate(zip(first.scenes, second.scenes, strict=False)):
         if step and not np.array_equal(first.controls[step - 1], second.controls[step - 1]):
             what = "the expert gave another control for the same scene: let it draw no random numbers of its own"
-        elif first.scenes[step] != second.scenes[step]:
+        elif scene != other:
             what = (
-                f"the same seed led to another scene ({largest_difference(first.scenes[step], second.scenes[step])}): "
+                f"the same seed led to another scene ({largest_difference(scene, other)}): "
                 "call super().reset(seed=seed) and draw from self.np_random alone; a simulator that keeps state over "
                 "episodes has to be made anew at each reset"
             )
@@ -183,10 +181,10 @@ def check_repetition(first: CheckedEpisode, second: CheckedEpisode, found: Findi
 
 def check_saving(env: SceneEnv, found: Findings) -> None:
     """Check that what was saved comes back, and that it goes on as it did."""
-    if env.can_save and not found.has_errors:
+    if env.can_save:
         try:
             scene = env.reset(0)
-            snapshot, control = env.save(), _RandomControls(env, 0).act(scene)
+            snapshot, control = env.save(), _random_policy(env, 0).act(scene)
             after = env.step(control)
             if env.restore(snapshot) != scene or env.step(control) != after:
                 found.error("save", "after restore(env, save(env)) the scene is another, or goes on in another way")
@@ -198,8 +196,8 @@ def check_saving(env: SceneEnv, found: Findings) -> None:
 
 
 def check_controls(env: SceneEnv, episode: CheckedEpisode, found: Findings) -> None:
-    """Check that the expert's controls are in the action space."""
-    space, controls = env.env.action_space, env.controls
+    """Check that the expert's controls are in the action space, and its actions in the domain, if that has any."""
+    space, controls, schemas = env.env.action_space, env.controls, env.task.domain.schemas
     for step, control in enumerate(episode.controls):
         said = f"{episode.at(step)}: the control {control!r}"
         if isinstance(controls, BoxControls):
@@ -210,6 +208,11 @@ def check_controls(env: SceneEnv, episode: CheckedEpisode, found: Findings) -> N
             fits = space.contains(np.int64(control))
         if not fits:
             found.error("control", f"{said} is not in {space}")
+    for action, step, _ in _doings(episode.actions) if schemas else ():
+        if action.name not in schemas or len(schemas[action.name].parameters) != len(action.arguments):
+            known = ", ".join(schemas)
+            said = f"{episode.at(step)}: choose(state, goal) gave {action}"
+            found.error("action", f"{said}: an unknown action or another number of arguments; known actions: {known}")
 
 
 def check_expert(objects: int, episodes: Sequence[CheckedEpisode], limit: int, found: Findings) -> None:
@@ -238,65 +241,24 @@ def check_expert(objects: int, episodes: Sequence[CheckedEpisode], limit: int, f
 # What learning makes of it
 
 
-def check_applicability(domain: Domain, episodes: Sequence[CheckedEpisode], found: Findings) -> None:
-    """Say which actions could not be done in any state that was seen."""
-    if not domain.schemas:
-        missing = "no actions" if domain.predicates else "no predicates and no actions"
-        remedy = "`bilevel domain learn DIR --output domain.pddl`, or with the policy: `bilevel learn --learn-domain`"
-        found.advise("actions", f"the domain '{domain.name}' has {missing}: learn them from demonstrations: {remedy}")
-        return
-    situations = {
-        state: {**domain.constants, **scene.objects}
-        for episode in episodes
-        for scene, state in zip(episode.scenes, episode.states, strict=True)
-    }
-    labelled = {fact.predicate for state in situations for fact in state}
-    never = [
-        schema
-        for schema in domain.schemas.values()
-        if not any(
-            applicable(state, action)
-            for state, objects in situations.items()
-            for action in groundings([schema], domain, objects)
-        )
-    ]
-    for schema in never:
-        needed = sorted({fact.predicate for fact in schema.precondition} - labelled)
-        reason = f"'{needed[0]}' was never labelled" if needed else "its precondition never held as a whole"
-        message = f"the action '{schema.name}' was never applicable in what was seen: {reason}"
-        found.advise(("applicable", schema.name), message)
-    if len(never) == len(domain.schemas):
-        message = "no action of the domain was ever applicable in what was seen: compare label and domain"
-        found.error("applicable", message)
-
-
 def check_explanations(domain: Domain, episodes: Sequence[CheckedEpisode], found: Findings) -> None:
-    """Check that the changes which the expert brings about are the effects of actions, and that rules follow."""
+    """Check that what the expert does has the effects of its actions, at least at times, and that rules follow."""
     traces: list[Trace] = []
-    tally: dict[str, list[bool]] = {}
-    first: dict[str, str] = {}
+    as_promised: set[str] = set()
+    others: dict[str, str] = {}
     for episode in episodes:
         objects = {name: kind for scene in episode.scenes for name, kind in scene.objects.items()}
         abstraction = traces_from_states(domain, episode.states, episode.goals, objects)
         traces += abstraction.traces
         for action, start, end in _doings(episode.actions):
-            as_promised = action in abstraction.actions[start:end]
-            flickered = start > 0 and end - start <= SETTLING and episode.states[start - 1] == episode.states[end]
-            if not as_promised and (flickered or episode.has_events(start, end)):
-                continue
-            tally.setdefault(action.name, []).append(as_promised)
-            if not as_promised:
+            if action in abstraction.actions[start:end]:
+                as_promised.add(action.name)
+            elif action.name not in others:
                 difference = how_it_differs(domain, action, episode.states[start], episode.states[end])
-                first.setdefault(action.name, f"{episode.at(end)}: after {action}, {difference}")
-    for name, results in tally.items():
-        times = f"{sum(results)} of {len(results)} times"
-        message = (
-            f"the expert's '{name}' has the effects that the domain promises {times} (first not at {first.get(name)})"
-        )
-        if not any(results):
-            found.error(("effects", name), f"{message}: correct the domain, the labels or the expert")
-        elif sum(results) < USUALLY * len(results):
-            found.advise(("effects", name), f"{message}: learning leaves out what no action explains")
+                others[action.name] = f"{episode.at(end)}: after {action}, {difference}"
+    for name in others.keys() - as_promised:
+        remedy = "correct the domain, the labels or the expert"
+        found.error(("effects", name), f"'{name}' never has the effects of the domain ({others[name]}): {remedy}")
     if domain.adl:
         found.advise("rules", "the domain is in ADL: no rules are learned, so run policies by --method det-replan")
     elif not found.has_errors and not learn_rules(traces, domain):

@@ -88,31 +88,10 @@ class GraphEncoding:
         names = {name: list(getattr(self, name)) for name in ("types", "nullary", "unary", "relations")}
         return {**names, "arity": self.arity}
 
-    @property
-    def global_size(self) -> int:
-        """How many numbers the global node is told."""
-        return self.features.agent_size + 2 * len(self.nullary)
-
-    @property
-    def about_size(self) -> int:
-        """Of what a structure says about an object: its place among the names, its type, and the facts."""
-        return 1 + len(self.types) + 2 * len(self.unary)
-
-    @property
-    def object_size(self) -> int:
-        """How many numbers an object's node is told."""
-        return self.features.object_size + self.about_size
-
-    @property
-    def fact_size(self) -> int:
-        """How many numbers a fact's node is told: whether it holds, whether it is wanted, and its predicate."""
-        return 2 + len(self.relations)
-
     def structure(self, objects: Mapping[str, str], state: Facts, goal: Facts) -> tuple[Array, Array, Array, Rows]:
-        """Encode which objects are seen, with their types, and the facts.
+        """Encode which objects are seen, and the facts, as rows for the global node, the objects and the facts.
 
-        That is (2 * nullary,) for the global node, (objects, about size), (facts, fact size), and (facts, arity): the
-        objects that a fact is about, counted from 1 on, or nothing.
+        The last array, (facts, arity), has the objects that a fact is about, counted from 1 on, or nothing.
         """
         places = _places(objects)
         about = [
@@ -133,8 +112,8 @@ class GraphEncoding:
         ]
         return (
             np.array([(name, ()) in f for f in (state, goal) for name in self.nullary], np.float32),
-            np.array(about, np.float32).reshape(-1, self.about_size),
-            np.array(facts, np.float32).reshape(-1, self.fact_size),
+            np.array(about, np.float32).reshape(-1, 1 + len(self.types) + 2 * len(self.unary)),
+            np.array(facts, np.float32).reshape(-1, 2 + len(self.relations)),
             arguments,
         )
 
@@ -275,12 +254,14 @@ class EndToEndNetwork(ImitationNetwork):
         self.encoding, self.controls = encoding, controls
         self.is_choice = isinstance(controls, DiscreteControls)
         self.symmetries = () if self.is_choice else encoding.symmetries
-        self.register_buffer("agent_scale", torch.ones(encoding.features.agent_size))
-        self.register_buffer("object_scale", torch.ones(encoding.features.object_size))
-        embed = {"global": encoding.global_size, "object": encoding.object_size}
+        globals_, about, facts, _ = encoding.structure({}, NO_FACTS, NO_FACTS)
+        agent_size, object_size = encoding.features.agent_size, encoding.features.object_size
+        self.register_buffer("agent_scale", torch.ones(agent_size))
+        self.register_buffer("object_scale", torch.ones(object_size))
+        embed = {"global": agent_size + len(globals_), "object": object_size + about.shape[1]}
         layers = dict.fromkeys(("global", "object", "global_to_object", "object_to_global"), (hidden, hidden))
         if encoding.relations:  # what goes to each argument, or comes from each, is side by side
-            embed["fact"] = encoding.fact_size
+            embed["fact"] = facts.shape[1]
             layers["fact"] = (1 + encoding.arity) * hidden, hidden  # from itself and from each argument
             layers["fact_to_object"] = hidden, encoding.arity * hidden
             layers |= dict.fromkeys(("global_to_fact", "fact_to_global"), (hidden, hidden))
@@ -424,13 +405,6 @@ def network_with(make_network: Callable[[], EndToEndNetwork], weights: Weights) 
     return network
 
 
-def _network_of(learned: LearnedPolicy) -> EndToEndNetwork:
-    card = learned.card
-    encoding = ENCODINGS[card.method](learned.domain, learned.spec)
-    shape = card.network
-    return network_with(partial(EndToEndNetwork, encoding, card.controls, shape.hidden, shape.rounds), learned.weights)
-
-
 def read_end_to_end(folder: Path) -> LearnedPolicy:
     """Return what is in the folder of a policy of one of the `ENCODINGS`; `BadInput` where it does not fit together."""
     card = read_card(folder)
@@ -450,17 +424,22 @@ def bind_end_to_end(learned: LearnedPolicy, labels: Labels, switches: Sequence[i
     return EndToEndPolicy(_network_of(learned), labels)
 
 
+def _network_of(learned: LearnedPolicy) -> EndToEndNetwork:
+    card, shape = learned.card, learned.card.network
+    encoding = ENCODINGS[card.method](learned.domain, learned.spec)
+    return network_with(partial(EndToEndNetwork, encoding, card.controls, shape.hidden, shape.rounds), learned.weights)
+
+
 def matching_hidden(encoding: GraphEncoding, like: Encoding, controls: Controls, hidden: int, rounds: int) -> int:
     """Return the width at which an end-to-end network has about as many parameters as BISON's of width `hidden`."""
+
+    def parameters(network: nn.Module) -> int:
+        return sum(parameter.numel() for parameter in network.parameters())
+
+    def excess(width: int) -> int:
+        return parameters(EndToEndNetwork(encoding, controls, width, rounds)) - wanted
+
     with torch.device("meta"):  # networks that are only to be counted take no memory
-
-        def excess(width: int) -> int:
-            return _parameters(EndToEndNetwork(encoding, controls, width, rounds)) - wanted
-
-        wanted = _parameters(GraphNetwork(like, controls, hidden, rounds))
+        wanted = parameters(GraphNetwork(like, controls, hidden, rounds))
         wider = 1 + bisect_left(range(1, WIDEST * hidden), 0, key=excess)
         return min(max(1, wider - 1), wider, key=lambda width: abs(excess(width)))
-
-
-def _parameters(network: nn.Module) -> int:
-    return sum(parameter.numel() for parameter in network.parameters())

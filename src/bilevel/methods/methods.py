@@ -45,10 +45,6 @@ MAX_SYMBOLIC_OBJECTS = 1_000_000
 Bind = Callable[[Labels, Sequence[int]], Policy]  # to labels, and the switches among the controls
 
 
-def _fits_any(task: Task) -> None:
-    """Accept every task."""
-
-
 @dataclass(frozen=True)
 class RunnablePolicy:
     """A policy that is to be run or measured, as worker processes get it: what makes it, and where it comes from."""
@@ -57,7 +53,7 @@ class RunnablePolicy:
     make: Callable[[SceneEnv], Policy] | None = None
     bind: Bind | None = None  # for what needs no environment
     measure: Callable[[Task, int, int], Episode] | None = None  # for what is measured on symbols: objects and a seed
-    check: Callable[[Task], None] = _fits_any  # `BadInput` for a task that it does not fit
+    check: Callable[[Task], None] = lambda task: None  # `BadInput` for a task that it does not fit
     task: str | None = None  # that it was learned on
     policy: str | None = None  # its folder or its name, as given
     digest: str | None = None
@@ -70,7 +66,7 @@ class RunnablePolicy:
     ) -> None:
         """`BadInput` for a task, a number of objects, or other settings that it is not measured with."""
         self.check(task)
-        most = self.max_objects(task)
+        most = task.max_objects if self.make else MAX_SYMBOLIC_OBJECTS
         if objects < 1 or (most is not None and objects > most):
             raise BadInput(f"the task '{task.name}' takes 1 to {most} objects, not {objects}")
         if self.make:
@@ -80,10 +76,6 @@ class RunnablePolicy:
                 f"the method '{self.method}' is measured without an environment: it takes no --noise, --env-args or "
                 "--perception"
             )
-
-    def max_objects(self, task: Task) -> int | None:
-        """Return the most objects that it can be measured with."""
-        return task.max_objects if self.make else MAX_SYMBOLIC_OBJECTS
 
 
 class Options(NamedTuple):
@@ -101,14 +93,13 @@ class Options(NamedTuple):
 class Method:
     """A row of the table."""
 
+    name: str
     title: str  # in the paper's tables
     about: str
     load: Callable[[Method, Options], RunnablePolicy]
     training: str | None = None  # what `bilevel learn` learns for it; nothing, if there is none
     planners: tuple[str, ...] = ()  # that it can plan with, the usual one first, the last for new objects
     replan: bool = False
-    takes_policy: bool = False  # although it is not learned
-    name: str = ""  # its key in the table
 
     @property
     def is_published(self) -> bool:
@@ -120,7 +111,7 @@ class Method:
         plans, has_policy = options.planner or options.planning_seconds, options.policy is not None
         wrong = {
             "needs a --policy; `bilevel learn` makes one": self.training and not has_policy,
-            "takes no --policy": has_policy and not (self.training or self.takes_policy),
+            "takes no --policy": has_policy and not (self.training or self.is_published),
             "does not plan: it takes no --planner and no --planning-seconds": plans and not self.planners,
             f"cannot plan with '{options.planner}', but with {', '.join(self.planners)}": (
                 self.planners and options.planner not in (None, *self.planners)
@@ -165,22 +156,21 @@ class Method:
 
 
 def _expert(method: Method, options: Options) -> RunnablePolicy:
-    """The expert sees as a learned policy does, and waits as one does, where one is named for its estimation."""
+    """Return the expert, which sees and waits as a learned policy does where one is named for its estimation."""
     if options.estimation in (None, OFF):
         return RunnablePolicy(method.name, expert_policy)
     if options.estimation == ON:
         raise BadInput("the expert has no state estimation of its own: name the folder of a policy after --estimation")
     estimation = _estimation_in(Path(options.estimation or ""))
-    make = partial(_make_waiting_expert, estimation)
+
+    def make(env: SceneEnv) -> Policy:
+        expert, estimator = expert_policy(env), Estimator(env.task.spec, estimation)
+        if not isinstance(expert, BilevelPolicy):
+            return expert
+        body = Body(env.controls, env.task.switches, named=env.task.still)
+        return RecoveringPolicy(env.labels, expert.high, expert.low, ONLY_WAIT, body, estimator)
+
     return RunnablePolicy(method.name, make, settings={"estimation": estimation.digest})
-
-
-def _make_waiting_expert(estimation: Estimation, env: SceneEnv) -> Policy:
-    expert, estimator = expert_policy(env), Estimator(env.task.spec, estimation)
-    if not isinstance(expert, BilevelPolicy):
-        return expert
-    body = Body(env.controls, env.task.switches, named=env.task.still)
-    return RecoveringPolicy(env.labels, expert.high, expert.low, ONLY_WAIT, body, estimator)
 
 
 def _estimation_in(folder: Path) -> Estimation:
@@ -192,7 +182,7 @@ def _estimation_in(folder: Path) -> Estimation:
 
 
 def _bilevel(method: Method, options: Options) -> RunnablePolicy:
-    """A learned low level, under learned rules or under a planner."""
+    """Return a learned low level, under learned rules or under a planner."""
     assert options.policy is not None
     learned = read_policy(find_folder(options.policy))
     estimation, settings = learned.card.estimation, method.planning(options, learned.domain)
@@ -204,30 +194,20 @@ def _bilevel(method: Method, options: Options) -> RunnablePolicy:
     recovery = learned.card.recovery if options.recovery is None else options.recovery
     settings |= {} if method.planners else {"recovery": str(recovery)}
     seeing = replace(learned, card=msgspec.structs.replace(learned.card, estimation=estimation))
-    bind = partial(_bind_bilevel, seeing, method.replan, settings, recovery, options.network)
+
+    def bind(labels: Labels, switches: Sequence[int]) -> Policy:
+        if not method.planners:
+            return seeing.bind(labels, options.network, recovery, switches)
+        planner, seconds = PLANNERS[settings["planner"]], settings["planning_seconds"]
+        high = PlannedPolicy(seeing.domain, planner, replan=method.replan, time_limit=seconds)
+        estimator = Estimator(seeing.spec, estimation) if estimation else None
+        return BilevelPolicy(labels, high, seeing.low(options.network), estimator)
+
     return _learned(method, learned, options, bind, settings)
 
 
-def _bind_bilevel(
-    learned: LearnedPolicy,
-    replan: bool,
-    settings: Mapping[str, Any],
-    recovery: Recovery,
-    network: Callable[[Encoding, Controls], Any] | None,
-    labels: Labels,
-    switches: Sequence[int],
-) -> BilevelPolicy:
-    """Return the policy with somebody's labels: its rules, or the planner that the settings name, above its network."""
-    if "planner" not in settings:
-        return learned.bind(labels, network, recovery, switches)
-    planner, seconds = PLANNERS[settings["planner"]], settings["planning_seconds"]
-    estimator = Estimator(learned.spec, learned.card.estimation) if learned.card.estimation else None
-    high = PlannedPolicy(learned.domain, planner, replan=replan, time_limit=seconds)
-    return BilevelPolicy(labels, high, learned.low(network), estimator)
-
-
 def _end_to_end(method: Method, options: Options) -> RunnablePolicy:
-    """A learned network that does all."""
+    """Return a learned network that does all."""
     from bilevel.methods.end_to_end import bind_end_to_end, read_end_to_end
 
     assert options.policy is not None
@@ -243,9 +223,14 @@ def _learned(
     method: Method, learned: LearnedPolicy, options: Options, bind: Bind, settings: Mapping[str, Any]
 ) -> RunnablePolicy:
     """Return what was learned, to be run by a method."""
+
+    def make(env: SceneEnv) -> Policy:
+        learned.check_controls(env.controls)
+        return bind(env.labels, env.task.switches)
+
     return RunnablePolicy(
         method=method.name,
-        make=partial(_make_learned, learned, bind),
+        make=make,
         bind=bind,
         check=learned.check_task,
         task=learned.card.task,
@@ -256,23 +241,17 @@ def _learned(
     )
 
 
-def _make_learned(learned: LearnedPolicy, bind: Bind, env: SceneEnv) -> Policy:
-    learned.check_controls(env.controls)
-    return bind(env.labels, env.task.switches)
-
-
 def _vla(method: Method, options: Options) -> RunnablePolicy:
-    """A published model, which a user may have in a folder."""
+    """Return a published model, which a user may have in a folder."""
     from bilevel.methods.smolvla import MODELS, find_vla, make_vla
 
-    settings = find_vla(method.name, options.policy)
-    name = str(options.policy or MODELS[method.name].hub_name)
+    settings, name = find_vla(method.name, options.policy), str(options.policy or MODELS[method.name])
     make = partial(make_vla, settings)
     return RunnablePolicy(method.name, make, policy=name, digest=settings.digest, render_mode="rgb_array")
 
 
 def _symbolic(method: Method, options: Options) -> RunnablePolicy:
-    """A planner alone."""
+    """Return a planner alone."""
     settings = method.planning(options)
     return RunnablePolicy(method.name, measure=partial(run_planner, *settings.values()), settings=settings)
 
@@ -296,20 +275,20 @@ def run_planner(planner: str, time_limit: float, task: Task, objects: int, seed:
 
 _FOLLOWS = "follows one plan of LAMA, of the built-in search where actions make new objects"
 _COMPUTES = "computes another policy where the first has no action"
-_ROWS = {
-    BISON: Method("BISON", "learned rules above a learned network", _bilevel, BILEVEL),
-    EXPERT: Method("Expert", "the hand-written policy that demonstrates", _expert),
-    "det-plan": Method("DetPlan", _FOLLOWS, _bilevel, BILEVEL, CLASSICAL),
-    "det-replan": Method("DetReplan", "plans again where the plan breaks", _bilevel, BILEVEL, CLASSICAL, replan=True),
-    "ndt-plan": Method("NdtPlan", "follows one strong-cyclic policy", _bilevel, BILEVEL, CONTINGENT),
-    "ndt-replan": Method("NdtReplan", _COMPUTES, _bilevel, BILEVEL, CONTINGENT, replan=True),
-    "pddl-nn": Method("PddlNN", "a network over all objects and all facts", _end_to_end, END_TO_END),
-    "pure-nn": Method("PureNN", "a network over all objects, without facts", _end_to_end, END_TO_END),
-    "smolvla": Method("SmolVLA", "a vision-language-action model, as published", _vla, takes_policy=True),
-    "smolvla-metaworld": Method("SmolVLA-MW", "the same, trained on MetaWorld", _vla, takes_policy=True),
-    "lama": Method("LAMA", "plans for symbols alone, to see how it scales", _symbolic, planners=("lama",)),
-}
-METHODS: Mapping[str, Method] = {name: replace(method, name=name) for name, method in _ROWS.items()}
+_ROWS = (
+    Method(BISON, "BISON", "learned rules above a learned network", _bilevel, BILEVEL),
+    Method(EXPERT, "Expert", "the hand-written policy that demonstrates", _expert),
+    Method("det-plan", "DetPlan", _FOLLOWS, _bilevel, BILEVEL, CLASSICAL),
+    Method("det-replan", "DetReplan", "plans again where the plan breaks", _bilevel, BILEVEL, CLASSICAL, replan=True),
+    Method("ndt-plan", "NdtPlan", "follows one strong-cyclic policy", _bilevel, BILEVEL, CONTINGENT),
+    Method("ndt-replan", "NdtReplan", _COMPUTES, _bilevel, BILEVEL, CONTINGENT, replan=True),
+    Method("pddl-nn", "PddlNN", "a network over all objects and all facts", _end_to_end, END_TO_END),
+    Method("pure-nn", "PureNN", "a network over all objects, without facts", _end_to_end, END_TO_END),
+    Method("smolvla", "SmolVLA", "a vision-language-action model, as published", _vla),
+    Method("smolvla-metaworld", "SmolVLA-MW", "the same, trained on MetaWorld", _vla),
+    Method("lama", "LAMA", "plans for symbols alone, to see how it scales", _symbolic, planners=("lama",)),
+)
+METHODS: Mapping[str, Method] = {method.name: method for method in _ROWS}
 
 
 # Loading

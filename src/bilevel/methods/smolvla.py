@@ -11,7 +11,7 @@ import hashlib
 import os
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import metadata
 from multiprocessing import Pipe
 from pathlib import Path
@@ -34,11 +34,15 @@ SIDE = 480  # pixels of the square picture, at most, as LeRobot's MetaWorld has 
 CAMERA = "corner"  # about where LeRobot's MetaWorld has it, which the fine-tuned model was trained with
 SUPPORTED = "0.4"
 REQUIREMENT = "lerobot[smolvla]>=0.4,<0.5"
-TORCH = ("torch>=2.2.1,<2.11", "torchvision>=0.21,<0.26")  # what LeRobot 0.4 allows, without the gigabytes for GPUs
 
+MODELS: Mapping[str, str] = {  # by their methods, as the hub names them
+    "smolvla": "lerobot/smolvla_base",  # its actions are the six joints of another arm; the first numbers are used
+    "smolvla-metaworld": "jadechoghari/smolvla_metaworld",
+}
+CUT_ACTIONS = ("smolvla",)  # as LeRobot's evaluation in MetaWorld does
+BACKBONE = "HuggingFaceTB/SmolVLM2-500M-Video-Instruct"  # whose weights are in the policy's own file
 WEIGHTS = "model.safetensors"
 POLICY_FILES = ("config.json", WEIGHTS, "policy_preprocessor.json", "policy_postprocessor.json")
-BACKBONE = "HuggingFaceTB/SmolVLM2-500M-Video-Instruct"  # whose weights are in the policy's own file
 BACKBONE_FILES = (
     "config.json",
     "preprocessor_config.json",
@@ -46,20 +50,6 @@ BACKBONE_FILES = (
     "tokenizer.json",
     "tokenizer_config.json",
 )
-
-
-class Published(NamedTuple):
-    """A model on Hugging Face's hub."""
-
-    hub_name: str
-    cut_actions: bool  # take the first numbers of a longer action, as LeRobot's evaluation in MetaWorld does
-
-
-MODELS: Mapping[str, Published] = {
-    # Its actions are the six joints of another arm; only the first four numbers can be used here.
-    "smolvla": Published("lerobot/smolvla_base", cut_actions=True),
-    "smolvla-metaworld": Published("jadechoghari/smolvla_metaworld", cut_actions=False),
-}
 
 
 class VlaSettings(NamedTuple):
@@ -78,19 +68,22 @@ class VlaSettings(NamedTuple):
         return hashlib.sha256(np.memmap(Path(self.model) / WEIGHTS, np.uint8, "r").data).hexdigest()
 
 
+# What is needed
+
+
 def find_vla(method: str, folder: Path | None = None) -> VlaSettings:
     """Return how to run a method's model from the hub's cache, or from a copy of it in a folder.
 
     `BadInput` says all that is missing at once, and how to get it.
     """
-    published, environment, missing = MODELS[method], environment_folder(), []
-    try:
-        require_environment(environment)
-    except BadInput as error:
-        missing.append(str(error))
-    policy = folder or _cached(published.hub_name)
+    hub_name, environment = MODELS[method], environment_folder()
+    version, missing = lerobot_version(environment), []
+    if not (version or "").startswith(f"{SUPPORTED}."):
+        there = f"lerobot {version}, but {SUPPORTED} is supported" if version else "no virtual environment with lerobot"
+        missing.append(f"{environment}: {there}; make it with: bilevel vla set-up")
+    policy = folder or _cached(hub_name)
     backbone_name, backbone = _find_backbone(policy)
-    for name, place, files in ((published.hub_name, policy, POLICY_FILES), (backbone_name, backbone, BACKBONE_FILES)):
+    for name, place, files in ((hub_name, policy, POLICY_FILES), (backbone_name, backbone, BACKBONE_FILES)):
         lacking = [file for file in files if place is None or not (place / file).is_file()]
         if lacking:
             is_copy = folder is not None and place == folder
@@ -99,13 +92,12 @@ def find_vla(method: str, folder: Path | None = None) -> VlaSettings:
     if missing or policy is None or backbone is None:
         raise BadInput(f"the method '{method}' cannot be run: {'; '.join(missing)}")
     python, device = environment / "bin" / "python", os.environ.get(DEVICE_VARIABLE) or "auto"
-    return VlaSettings(str(python), str(policy.absolute()), str(backbone.absolute()), published.cut_actions, device)
+    is_cut = method in CUT_ACTIONS
+    return VlaSettings(str(python), str(policy.absolute()), str(backbone.absolute()), is_cut, device)
 
 
 def _find_backbone(policy: Path | None) -> tuple[str, Path | None]:
-    """Return its name, and the folder with its files: within the policy, or the one that the policy's settings name."""
-    if policy is not None and (policy / "backbone").is_dir():
-        return BACKBONE, policy / "backbone"
+    """Return the name of the backbone that the policy's settings name, and the folder with its files."""
     config = policy / "config.json" if policy else None
     settings = decode(read_bytes(config), dict[str, Any], config) if config and config.is_file() else {}
     name = str(settings.get("vlm_model_name", BACKBONE))
@@ -118,29 +110,13 @@ def _cached(hub_name: str) -> Path | None:
     cache = Path(os.environ.get("HF_HUB_CACHE") or Path(home) / "hub").expanduser()
     folder = cache / f"models--{hub_name.replace('/', '--')}"
     reference = folder / "refs" / "main"
-    snapshot = folder / "snapshots" / reference.read_text(encoding="utf-8").strip() if reference.is_file() else None
-    return snapshot if snapshot and snapshot.is_dir() else None
-
-
-# The virtual environment that LeRobot lives in
+    return folder / "snapshots" / reference.read_text(encoding="utf-8").strip() if reference.is_file() else None
 
 
 def environment_folder() -> Path:
-    """Return the folder that the variable names, or else one in the user's cache."""
+    """Return the folder of LeRobot's environment that the variable names, or else one in the user's cache."""
     cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     return Path(os.environ.get(ENVIRONMENT_VARIABLE) or f"{cache}/bilevel/smolvla").expanduser()
-
-
-def require_environment(folder: Path) -> Path:
-    """Return the environment's Python; `BadInput` where there is none, or no LeRobot that we can run."""
-    python, version = folder / "bin" / "python", lerobot_version(folder)
-    if python.is_file() and (version or "").startswith(f"{SUPPORTED}."):
-        return python
-    reason = (
-        f"has lerobot {version}, but {SUPPORTED} is supported" if version else "no virtual environment with lerobot"
-    )
-    where = "" if folder == environment_folder() else f" --environment {folder}"
-    raise BadInput(f"{folder}: {reason}; make it with: bilevel vla set-up{where}")
 
 
 def lerobot_version(folder: Path) -> str | None:
@@ -149,31 +125,22 @@ def lerobot_version(folder: Path) -> str | None:
     return next((found.version for found in metadata.distributions(name="lerobot", path=places)), None)
 
 
-def setup_commands(folder: Path, torch_index: str | None) -> Iterator[Sequence[str]]:
+def setup_commands() -> Iterator[Sequence[str]]:
     """Yield the commands that make the environment."""
+    folder = environment_folder()
     pip = (str(folder / "bin" / "python"), "-m", "pip", "install", "--disable-pip-version-check")
     yield sys.executable, "-m", "venv", str(folder)
     yield *pip, "--upgrade", "pip"  # an old one takes many minutes to find versions that go together
-    if torch_index:
-        yield *pip, "--index-url", torch_index, *TORCH
     yield *pip, REQUIREMENT
 
 
 def fetch_commands(method: str) -> Iterator[Sequence[str]]:
     """Yield the commands that download a method's model and the settings of its backbone into the hub's cache."""
-    download = str(require_environment(environment_folder()).with_name("hf")), "download"
-    yield *download, MODELS[method].hub_name
-    yield *download, _find_backbone(_cached(MODELS[method].hub_name))[0], *BACKBONE_FILES
-
-
-def run_all(commands: Iterable[Sequence[str]]) -> None:
-    """Run one command after the other, each shown, and allowed to download; `BadInput` for the first that fails."""
-    environment = {name: value for name, value in os.environ.items() if name != "HF_HUB_OFFLINE"}
-    for command in commands:
-        print(f"$ {' '.join(command)}", flush=True)
-        code = subprocess.run(command, stdin=subprocess.DEVNULL, env=environment).returncode
-        if code != 0:
-            raise BadInput(f"exit code {code} of: {' '.join(command)}")
+    program = environment_folder() / "bin" / "hf"
+    if not program.is_file():
+        raise BadInput(f"{program}: there is no such program; make it with: bilevel vla set-up")
+    yield str(program), "download", MODELS[method]
+    yield str(program), "download", _find_backbone(_cached(MODELS[method]))[0], *BACKBONE_FILES
 
 
 # The policy
@@ -215,13 +182,13 @@ class VlaPolicy(LabellingPolicy):
                 f"'{self._env.task.name}' is {wanted}; fine-tune the model on such controls"
             )
         seen = hashlib.sha256(scene.values.tobytes() + scene.features.tobytes())
-        self._server.ask({"ask": "reset", "seed": int.from_bytes(seen.digest()[:4], "big")})
+        self._server.ask({"seed": int.from_bytes(seen.digest()[:4], "big")})
         self._wants_image = True
 
     def act(self, scene: Scene) -> Control:
         """Return the model's control for a picture of what is there now."""
         super().reset(scene)
-        question = {"ask": "act", "sentence": self.instruction, "state": scene.values.tolist()}
+        question = {"sentence": self.instruction, "state": scene.values.tolist()}
         if self._wants_image:
             image = _middle(np.asarray(self._env.render(), np.uint8))
             question |= {"image": image.shape[:2], "pixels": image.tobytes()}
@@ -252,19 +219,26 @@ class ModelServer:
 
     def __init__(self, settings: VlaSettings) -> None:
         self._connection, theirs = Pipe()
-        offline = {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
-        ours = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}  # of our environment
+        environment = {**os.environ, "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
+        environment.pop("PYTHONPATH", None)  # which is for our environment
+        command = (
+            settings.python,
+            settings.server,
+            str(theirs.fileno()),
+            settings.model,
+            settings.backbone,
+            settings.device,
+        )
         with theirs:  # which is closed here, so that ours breaks when the process dies
             self._process = subprocess.Popen(
-                [settings.python, settings.server, str(theirs.fileno())],
+                command,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                env={**ours, **offline},
+                env=environment,
                 pass_fds=[theirs.fileno()],
             )
-        question = {"ask": "load", "model": settings.model, "backbone": settings.backbone, "device": settings.device}
-        self.action_size = int(self.ask(question)["action_size"])
+        self.action_size = int(self.ask({})["action_size"])
 
     def close(self) -> None:
         """Let the process end."""

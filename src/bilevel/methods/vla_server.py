@@ -1,21 +1,17 @@
-"""Runs LeRobot's SmolVLA for a policy of ours, in a virtual environment of its own: `python vla_server.py PIPE`.
+"""Runs LeRobot's SmolVLA, in a virtual environment of its own: `python vla_server.py PIPE MODEL BACKBONE DEVICE`.
 
 It needs none of our files. It ends when nobody is there to ask. One question, one answer, each a dictionary of plain
 values, sent by `multiprocessing.connection` through the pipe of this number:
 
-    {"ask": "load", "model": folder, "backbone": folder, "device": "auto"} -> {"action_size": 4}
-    {"ask": "reset", "seed": 7} -> {}
-    {"ask": "act", "sentence": "…", "state": [x, y, …], "image": (height, width), "pixels": all bytes}
+    {} -> {"action_size": 4}
+    {"seed": 7} -> {}, at the beginning of an episode
+    {"sentence": "…", "state": [x, y, …], "image": (height, width), "pixels": all bytes}
         -> {"values": [numbers], "wants_image": False}
     anything -> {"error": "one line"}
 
 The model predicts several actions from one picture. While some are left, the answer says that no picture is wanted, and
-the next question may do without. What the model gets and gives:
-
-- the picture, as numbers from 0 to 1, (3, height, width), as the first camera that it knows; others stay empty;
-- the agent's state, followed by zeros where the model knows a longer one;
-- the sentence;
-- the action, unnormalised, as LeRobot's own evaluation has it.
+the next question may do without. The picture goes to the first camera that the model knows, others stay empty; zeros
+follow the agent's state where the model knows a longer one; actions are unnormalised, as LeRobot's evaluation has them.
 """
 
 from __future__ import annotations
@@ -38,19 +34,21 @@ class CannotServe(Exception):
 class Model:
     """SmolVLA with what prepares its input and its output. It keeps the actions that it has predicted in advance."""
 
-    def __init__(self, folder: Path, backbone: Path, device: str) -> None:
+    def __init__(self, folder: Path, backbone: str, device: str) -> None:
+        if find_spec("lerobot") is None:
+            raise CannotServe(f"lerobot is not installed for {sys.executable}")
         import torch
         from lerobot.configs.policies import PreTrainedConfig
         from lerobot.policies.factory import make_pre_post_processors
         from lerobot.policies.smolvla.modeling_smolvla import SmolVLAPolicy
 
         self._torch = torch
-        self.device = _choose_device(torch, device)
         config: Any = PreTrainedConfig.from_pretrained(folder)
         if config.type != "smolvla":
             raise CannotServe(f"{folder}: a policy of type '{config.type}', not 'smolvla'")
-        config.device = self.device
-        config.vlm_model_name = str(backbone)
+        if device == "auto":
+            device = "cuda" if torch.cuda.is_available() else "cpu"
+        config.device, config.vlm_model_name = device, backbone
         config.load_vlm_weights = False  # they are all in the policy's own file
         self._policy = SmolVLAPolicy.from_pretrained(folder, config=config)
         _check_weights(folder / "model.safetensors", self._policy)
@@ -58,8 +56,8 @@ class Model:
             config,
             str(folder),
             preprocessor_overrides={
-                "device_processor": {"device": self.device},
-                "tokenizer_processor": {"tokenizer_name": str(backbone)},
+                "device_processor": {"device": device},
+                "tokenizer_processor": {"tokenizer_name": backbone},
             },
         )
         self._camera = next(iter(config.image_features), IMAGE)
@@ -69,30 +67,23 @@ class Model:
         self._left = 0  # actions that are predicted and not yet taken
         self._batch: Any = None
 
-    @property
-    def wants_image(self) -> bool:
-        """Whether the next action needs a picture, since those that were predicted are used up."""
-        return self._left == 0
-
-    def reset(self, seed: int) -> None:
-        """Forget all predictions; what is random follows from the seed."""
-        self._torch.manual_seed(seed)
-        self._policy.reset()
-        self._left = 0
-
-    def act(self, question: Mapping[str, Any]) -> list[float]:
-        """Return the next action, of those that one picture gave or of a new one."""
-        if self.wants_image:
-            self._batch = self._before(self._observation(question))
-            self._left = self._chunk
+    def answer(self, question: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the answer to a question."""
+        if "seed" in question:
+            self._torch.manual_seed(question["seed"])
+            self._policy.reset()
+            self._left = 0
+            return {}
+        if "sentence" not in question:
+            return {"action_size": self.action_size}
+        if self._left == 0:
+            self._batch, self._left = self._before(self._observation(question)), self._chunk
         self._left -= 1
         action = self._after(self._policy.select_action(dict(self._batch)))
-        return [float(number) for number in action.reshape(-1)]
+        return {"values": [float(number) for number in action.reshape(-1)], "wants_image": self._left == 0}
 
     def _observation(self, question: Mapping[str, Any]) -> dict[str, Any]:
         torch, state = self._torch, question["state"]
-        if "image" not in question:
-            raise CannotServe("a picture is wanted, but none was sent")
         pixels = torch.frombuffer(bytearray(question["pixels"]), dtype=torch.uint8)
         padded = state + [0.0] * (self._state_size - len(state))
         return {
@@ -100,14 +91,6 @@ class Model:
             STATE: torch.tensor(padded, dtype=torch.float32),
             "task": question["sentence"],
         }
-
-
-def _choose_device(torch: Any, wish: str) -> str:
-    if wish == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    if wish.startswith("cuda") and not torch.cuda.is_available():
-        raise CannotServe(f"no GPU: torch {torch.__version__} sees none here; set BILEVEL_VLA_DEVICE=cpu")
-    return wish
 
 
 def _check_weights(file: Path, policy: Any) -> None:
@@ -126,30 +109,16 @@ def _check_weights(file: Path, policy: Any) -> None:
         raise CannotServe(f"{file}: lacks {len(missing)} of the policy's {len(mine)} weights, such as {missing[0]}")
 
 
-def answer(model: Model | None, question: Mapping[str, Any]) -> tuple[Model | None, dict[str, Any]]:
-    """Return the model, loaded if that is asked for, and the answer to a question."""
-    if question["ask"] == "load":
-        if find_spec("lerobot") is None:
-            raise CannotServe(f"lerobot is not installed for {sys.executable}")
-        model = Model(Path(question["model"]), Path(question["backbone"]), question["device"])
-        return model, {"action_size": model.action_size}
-    if model is None:
-        raise CannotServe("no model is loaded")
-    if question["ask"] == "reset":
-        model.reset(question["seed"])
-        return model, {}
-    return model, {"values": model.act(question), "wants_image": model.wants_image}
-
-
-def main() -> None:
+def main(pipe: str, folder: str, backbone: str, device: str) -> None:
     """Answer questions until nobody is there to ask them."""
     sys.path.pop(0)  # our folder, lest a file in it pass for a package of the same name
-    model, connection = None, Connection(int(sys.argv[1]))
+    model, connection = None, Connection(int(pipe))
     with suppress(EOFError, BrokenPipeError):
         while True:
             question = connection.recv()
             try:
-                model, found = answer(model, question)
+                model = model or Model(Path(folder), backbone, device)
+                found = model.answer(question)
             except CannotServe as error:
                 found = {"error": str(error)}
             except Exception as error:  # whatever LeRobot and torch raise
@@ -158,4 +127,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])
