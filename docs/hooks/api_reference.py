@@ -13,7 +13,7 @@ GROUPS = {
     "Tasks": "Task Expert Scene SceneEnv find_task register_task check_task",
     "What is seen": "Spec Position Angle Scalar LabelOnly Mirror Transpose",
     "Demonstrations": "collect Demonstrations import_demonstrations recordings_in_memory",
-    "Learning": "learn learn_rules prune_rules complete_rules learn_domain plan_traces",
+    "Learning": "learn learn_rules learn_from_problems complete_rules learn_domain plan_traces",
     "Policies": "load_policy BilevelPolicy HighLevelPolicy LowLevelNetwork rollout Episode",
     "Experiments": "evaluate Record reproduce benchmark_hard",
     "Domains and problems": "Domain Problem Atom Action read_domain read_problem read_adl_domain",

@@ -1,4 +1,4 @@
-"""`bilevel rules learn`: the same rules for any number of workers, and what it drops."""
+"""`bilevel rules learn`: from problems by either algorithm, and from demonstrations."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import pytest
 from bilevel.rules.rule_file import read_rules
 from bilevel.symbolic.pddl import write_problem
 from bilevel.tabletop.problems import domain_text, generate_problem, shipped_domain
-from command_line import run_json
+from command_line import refused, run_json
+from tiny_demonstrations import shown
 
 
 @pytest.fixture(scope="module")
@@ -24,16 +25,34 @@ def swap(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return [folder / "domain.pddl", *(folder / f"{number}.pddl" for number in (2, 3, 4))]
 
 
-def test_the_rules_are_the_same_for_any_number_of_workers_and_superfluous_ones_are_dropped(
+def test_the_rules_are_the_same_for_any_number_of_workers(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, swap: list[Path]
 ) -> None:
-    found = {}
-    for workers, prune in ((1, "always"), (2, "always"), (1, "never")):
-        output = tmp_path / f"{workers}-{prune}.rules"
-        options = ("--orders", 5, "--output", output, "--workers", workers, "--prune", prune)
-        found[workers, prune] = run_json(capsys, "rules", "learn", *swap, *options)
-        assert found[workers, prune]["rules"] == len(read_rules(output))
-    assert (tmp_path / "1-always.rules").read_text() == (tmp_path / "2-always.rules").read_text()
-    pruned, whole = found[1, "always"], found[1, "never"]
-    assert (pruned["rules"] + pruned["dropped"], whole["dropped"]) == (whole["rules"], 0)
-    assert pruned["dropped"] > 0
+    for workers in (1, 2):
+        output = tmp_path / f"{workers}.rules"
+        options = ("--algorithm", "single-goal", "--output", output, "--workers", workers)
+        found = run_json(capsys, "rules", "learn", *swap, *options)
+        assert found["rules"] == len(read_rules(output))
+    assert (tmp_path / "1.rules").read_text() == (tmp_path / "2.rules").read_text()
+
+
+def test_from_all_states_fewer_rules_solve_the_problems(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, swap: list[Path]
+) -> None:
+    found = run_json(capsys, "rules", "learn", *swap, "--output", tmp_path / "states.rules")
+    assert found["unsolved"] == []
+    by_goals = run_json(
+        capsys, "rules", "learn", *swap, "--output", tmp_path / "goals.rules", "--algorithm", "single-goal"
+    )
+    assert found["rules"] < by_goals["rules"]
+
+
+def test_from_demonstrations_alone_as_printed(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, swap: list[Path]
+) -> None:
+    words = ("rules", "learn", "--output", tmp_path / "printed.rules", "--demonstrations", shown().folder)
+    run_json(capsys, *words, "--algorithm", "printed")
+    assert any(len(rule.goal_condition) > 1 for rule in read_rules(tmp_path / "printed.rules"))
+    assert "takes a domain and problems" in refused(capsys, *words, "--algorithm", "states")
+    assert "--algorithm printed takes --demonstrations" in refused(capsys, *words[:4], *swap, "--algorithm", "printed")
+    assert "not both" in refused(capsys, *words, *swap)

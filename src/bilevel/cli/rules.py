@@ -14,10 +14,8 @@ from bilevel.symbolic.domain import BadInput
 
 if TYPE_CHECKING:
     from bilevel.progress import Callback
-    from bilevel.rules.traces import Trace
+    from bilevel.rules.rule import Rule
     from bilevel.symbolic.domain import Domain, Problem
-
-FEW_RULES = 40  # as many are left as they are: what they were learned from need not be all that they will meet
 
 rules_argument = argument("file", "FILE", "Rule file.")
 
@@ -133,12 +131,12 @@ def _of_parts(callback: Callback) -> Any:
 # Learning
 
 
-class RuleSource(NamedTuple):
-    """What rules are learned from: the traces, where they come from, and what else is to be said of them."""
+class RulesFound(NamedTuple):
+    """The rules, what they were learned from, and what else is to be said of them."""
 
     domain: Domain
-    traces: Sequence[Trace]
-    name: str
+    rules: Sequence[Rule]
+    source: str
     values: Mapping[str, object]
     notes: Sequence[str]
 
@@ -152,84 +150,105 @@ class RuleSource(NamedTuple):
 @argument("problems", "FILE", "PDDL problem files to learn from: small ones, a few objects each.", nargs=-1)
 @required("--output", "FILE", "Where to write the rules.")
 @option("--demonstrations", "DIR", "Learn from this data set instead of problems; see `bilevel collect`.")
-@option("--seed", "SEED", "Decides the orders of the goals and, in a nondeterministic domain, nature's choices.", 0)
-@option("--orders", "N>0", "In how many random orders to take each problem's goals.", 3)
-@option("--planner", ("auto", "fast-downward", "search"), "What plans; `fast-downward` needs an extra.", "auto")
-@option("--time-limit", "SECONDS", "Seconds that the planner may take for one goal; others are skipped.", 60.0)
-@option("--prune", ("auto", "always", "never"), "Drop rules that can be spared; auto: from 40 rules on.", "auto")
-@option("--algorithm", ("single-goal", "printed"), "Regress goal by goal, or as the paper prints it.", "single-goal")
+@option(
+    "--algorithm",
+    ("auto", "states", "single-goal", "printed"),
+    "Learn from all states of small problems, from traces goal by goal, or from traces as the paper prints it; auto: "
+    "from states where there are problems whose states can be listed, else goal by goal.",
+    "auto",
+)
+@option("--seconds", "X>0", "Processor time that learning from states may take.", 60.0)
+@option("--seed", "SEED", "Goal by goal: decides the orders of the goals and nature's choices.", 0)
+@option("--orders", "N>0", "Goal by goal: in how many random orders to take each problem's goals.", 3)
+@option("--planner", ("auto", "fast-downward", "search"), "Goal by goal: what plans.", "auto")
+@option("--time-limit", "SECONDS", "Goal by goal: what the planner may take for one; others are skipped.", 60.0)
 @shared("workers")
 def learn(
-    domain: Path | None, problems: tuple[Path, ...], output: Path, demonstrations: Path | None, prune: str,
-    algorithm: str, seed: int, **planning: Any,
+    domain: Path | None, problems: tuple[Path, ...], output: Path, demonstrations: Path | None, algorithm: str,
+    seconds: float, **planning: Any,
 ) -> int:  # fmt: skip
     """Learn a rule policy from small problems, or from demonstrations, and write it to a file.
 
-    For each problem the goals are taken one at a time in a few random orders; a planner achieves each from the state
-    reached so far, and the rules are what these plans have in common. Demonstrations are labelled, and what changes is
-    explained by actions; then neither a domain file nor a planner is needed.
+    Where all states of small problems can be listed, an order of goals and rules are learned that are right in each of
+    them, and tried on the larger ones. Else, or where nature makes choices, a planner achieves one goal after the
+    other, and the rules are what these plans have in common. Demonstrations are labelled, and what changes is explained
+    by actions; then neither a domain file nor a planner is needed.
     """
     from bilevel.files import write_atomically
-    from bilevel.rules.learning import learn_rules
-    from bilevel.rules.pruning import can_be_pruned, prune_rules
     from bilevel.rules.rule_file import domain_line, format_rules
 
     if demonstrations is not None and domain is not None:
         raise BadInput("give either a domain and problems or --demonstrations, not both")
-    if demonstrations is not None and prune == "always":
-        raise BadInput("--prune always needs problems to try the rules on, but --demonstrations has none")
+    if demonstrations is not None and algorithm == "states":
+        raise BadInput("--algorithm states takes a domain and problems, not --demonstrations")
     if demonstrations is None and algorithm == "printed":
         raise BadInput("--algorithm printed takes --demonstrations: plans for problems have one goal at a time")
-    began, read_problems = time.perf_counter(), list["Problem"]()
+    began, found = time.perf_counter(), None
     with progress_line() as callback:
         if demonstrations is not None:
-            source = _labelled(demonstrations, callback)
+            found = _from_demonstrations(demonstrations, "single-goal" if algorithm == "auto" else algorithm, callback)
         elif domain is None or not problems:
             raise BadInput("no problems to learn from; name a domain and at least one problem file after it")
         else:
             read_domain, read_problems = read(domain, *problems)
-            source = _planned(read_domain, read_problems, problems, callback, seed=seed, **planning)
-        rules, pruning = learn_rules(source.traces, source.domain, algorithm), None
-        is_long = prune == "always" or (prune == "auto" and len(rules) > FEW_RULES)
-        if read_problems and is_long and can_be_pruned(rules, source.domain):
-            pruning = prune_rules(rules, source.domain, read_problems, seed=seed, callback=_of_parts(callback))
-            rules = pruning.rules
-    text = format_rules(rules, [domain_line(source.domain.name), f"learned from {source.name}, bilevel {__version__}"])
-    if rules:
+            if algorithm != "single-goal":
+                found = _from_states(read_domain, read_problems, problems, seconds, callback)
+            if found is None and algorithm == "states":
+                raise BadInput("--algorithm states: nature makes choices, or every problem has too many states to list")
+            found = found or _goal_by_goal(read_domain, read_problems, problems, callback, **planning)
+    comments = [domain_line(found.domain.name), f"learned from {found.source}, bilevel {__version__}"]
+    text = format_rules(found.rules, comments)
+    if found.rules:
         write_atomically(output, text)
-    seconds, written = time.perf_counter() - began, f"written to {output}" if rules else "nothing was written"
-    values: dict[str, object] = {"rules": len(rules), "traces": len(source.traces), **source.values}
-    values |= {"dropped": pruning.dropped if pruning else 0, "output": str(output) if rules else None}
+    passed, written = time.perf_counter() - began, f"written to {output}" if found.rules else "nothing was written"
+    values = {"rules": len(found.rules), **found.values, "output": str(output) if found.rules else None}
     answer(
-        {**values, "seconds": round(seconds, 3)},
-        text if rules else "",
-        f"{count(rules, 'rule')} from {count(source.traces, 'trace')} in {seconds:.2f} s; {written}",
-        *source.notes,
-        str(pruning) if pruning else "",
+        {**values, "seconds": round(passed, 3)},
+        text if found.rules else "",
+        f"{count(found.rules, 'rule')} from {found.source} in {passed:.2f} s; {written}",
+        *found.notes,
     )
-    return 0 if rules else 1
+    return 0 if found.rules else 1
 
 
-def _labelled(folder: Path, callback: Callback) -> RuleSource:
-    """Return the traces of a data set, as it is labelled."""
+def _from_demonstrations(folder: Path, algorithm: str, callback: Callback) -> RulesFound:
+    """Learn from the traces of a data set, as it is labelled."""
     from bilevel.demonstrations.checking import Contents
     from bilevel.demonstrations.dataset import Demonstrations
+    from bilevel.rules.learning import learn_rules
 
     data = Demonstrations.read(folder)
     found = Contents.of(data, callback)
-    name = f"{count(data, 'demonstration')} of {data.task}, {count(found.traces, 'trace')}"
-    values = {"demonstrations": len(data), "exogenous": found.exogenous, "ambiguous": found.several}
+    source = f"{count(data, 'demonstration')} of {data.task}, {count(found.traces, 'trace')}"
+    values = {"traces": len(found.traces), "demonstrations": len(data)}
+    values |= {"exogenous": found.exogenous, "ambiguous": found.several}
     notes = [f"changes that no action explains: {found.exogenous}; that several explain: {found.several}"]
-    return RuleSource(data.domain, found.traces, name, values, notes)
+    return RulesFound(data.domain, learn_rules(found.traces, data.domain, algorithm), source, values, notes)
 
 
-def _planned(
+def _from_states(
+    domain: Domain, problems: Sequence[Problem], files: Sequence[Path], seconds: float, callback: Callback
+) -> RulesFound | None:
+    """Learn from all states of problems, where these can be listed."""
+    from bilevel.rule_learning.problems import learn_from_problems
+
+    found = learn_from_problems(domain, problems, seconds, _of_parts(callback))
+    if not found.rules:
+        return None
+    unsolved = [str(files[place]) for place in found.unsolved]
+    notes = [f"these rules do not solve {len(unsolved)} of {len(problems)} problems:"] if unsolved else []
+    values = {"problems": len(problems), "unsolved": unsolved}
+    return RulesFound(domain, found.rules, count(problems, "problem"), values, [*notes, *(f"  {n}" for n in unsolved)])
+
+
+def _goal_by_goal(
     domain: Domain, problems: Sequence[Problem], files: Sequence[Path], callback: Callback, *,
     planner: str, time_limit: float, orders: int, seed: int, workers: int | None,
-) -> RuleSource:  # fmt: skip
-    """Return the traces of plans for the goals of problems, planned in several processes."""
+) -> RulesFound:  # fmt: skip
+    """Learn from plans for the goals of problems, planned in several processes."""
     from bilevel.parallel import parallel
     from bilevel.planning.planners import plan_function
+    from bilevel.rules.learning import learn_rules
     from bilevel.rules.traces import ProblemTraces, traces_from_problem
 
     def plan(number: int) -> tuple[int, ProblemTraces]:
@@ -242,6 +261,7 @@ def _planned(
     skipped = {str(files[number]): list(map(str, goals)) for number, goals in found.skipped.items()}
     notes = [f"no plan found for goals of {len(skipped)} of {len(problems)} problems, left out:"] if skipped else []
     notes += [f"  {name}: {', '.join(goals)}" for name, goals in skipped.items()]
-    name = f"{count(problems, 'problem')}, goals in {orders} random orders, {count(found.traces, 'trace')}"
-    values = {"problems": len(problems), "skipped": skipped}
-    return RuleSource(domain, found.traces, f"{name}; planner {planner}, seed {seed}", values, notes)
+    source = f"{count(problems, 'problem')}, goals in {orders} random orders, {count(found.traces, 'trace')}"
+    values = {"traces": len(found.traces), "problems": len(problems), "skipped": skipped}
+    source = f"{source}; planner {planner}, seed {seed}"
+    return RulesFound(domain, learn_rules(found.traces, domain), source, values, notes)

@@ -78,13 +78,44 @@ class Hit(NamedTuple):
     length: int
 
 
+def nearest(hits: list[Hit], size: int) -> list[Hit]:
+    """Return the hits, each in those states alone in which no other's destination is nearer."""
+    if not any(hit.length for hit in hits):
+        return hits
+    shortest = np.full(size, FAR)
+    for hit in hits:
+        shortest[hit.states & (shortest > hit.length)] = hit.length
+    hits = [hit._replace(states=hit.states & (shortest == hit.length)) for hit in hits]
+    return [hit for hit in hits if hit.states.any()]
+
+
+def rounds(space: Space, ends: States, covered: States, hits: Sequence[Hit]) -> Numbers:
+    """Return in how many steps at most the covered states surely lead to ends, whichever of the hits is chosen."""
+    found: Numbers = np.where(ends, 0, FAR).astype(np.int32)
+    rows = [np.nonzero(hit.states)[0] for hit in hits]
+    before = np.concatenate([*rows, np.zeros(0, dtype=np.int64)])
+    results = [space.then(states, hit.action) for states, hit in zip(rows, hits, strict=True)]
+    then = np.concatenate([*results, np.zeros(0, dtype=np.int64)])
+    number, wait = 0, covered & ~ends
+    while wait.any():
+        number += 1
+        held = np.zeros(space.size, dtype=bool)
+        held[before[(then < 0) | (found[then] == FAR)]] = True
+        new = wait & ~held
+        if not new.any():
+            break
+        found[new] = number
+        wait = wait & ~new
+    return found
+
+
 class Lesson:
     """A goal in the states in which it waits for nothing, and what the rules do in these."""
 
     def __init__(self, space: Space, goal: Atom, others: Facts, before: Iterable[Atom]) -> None:
         self.space, self.goal, self.others = space, goal, others
-        wanted = others | {goal}
-        self.solvable = space.solvable if wanted == space.problem.goal else space.surely(wanted)
+        self.is_of_whole = others | {goal} == space.problem.goal
+        self.solvable = space.solvable if self.is_of_whole else space.surely({goal, *others})
         self.done = space.holds(goal) & self.solvable
         self.turn = self.solvable & ~space.holds(goal) & space.all_hold(before)
         self.shortest = space.distances(self.done, self.turn)
@@ -107,23 +138,10 @@ class Lesson:
 
     def update(self) -> None:
         """Find out from which states the rules reach the goal, in how many rounds, and how far others are from it."""
-        space, covered = self.space, self.learnable & ~self.open
-        self.stage = np.where(self.done | (self.solvable & ~self.turn), 0, FAR).astype(np.int32)
-        rows = [np.nonzero(hit.states)[0] for hit in self.hits]
-        before = np.concatenate([*rows, np.zeros(0, dtype=np.int64)])
-        ends = [space.then(states, hit.action) for states, hit in zip(rows, self.hits, strict=True)]
-        then = np.concatenate([*ends, np.zeros(0, dtype=np.int64)])
-        number, wait = 0, covered
-        while wait.any():
-            number += 1
-            held = np.zeros(space.size, dtype=bool)
-            held[before[(then < 0) | (self.stage[then] == FAR)]] = True
-            new = wait & ~held
-            if not new.any():
-                break
-            self.stage[new] = number
-            wait = wait & ~new
-        self.distance = space.distances(self.done | (covered & (self.stage < FAR)), self.turn)
+        ends = self.done | (self.solvable & ~self.turn)
+        self.stage = rounds(self.space, ends, self.learnable & ~self.open, self.hits)
+        reached = self.learnable & ~self.open & (self.stage < FAR)
+        self.distance = self.space.distances(self.done | reached, self.turn)
 
     @property
     def unsolved(self) -> States:
@@ -214,9 +232,9 @@ class SpaceLearner:
         return tuple(replace(rule, priority=number, orders=tuple(self.orders)) for number, rule in found)
 
     def _uncovered(self, given_up: set[tuple[int, int]]) -> list[tuple[int, int, int]]:
-        """Return the distance, the lesson and the state of each uncovered state, the nearest first."""
+        """Return the distance, the lesson and the state of each uncovered state, those nearest to their goals first."""
         found = [
-            (int(lesson.distance[state]), number, int(state))
+            (int(lesson.shortest[state]), number, int(state))
             for number, lesson in enumerate(self.lessons)
             for state in np.nonzero(lesson.open)[0]
             if (number, int(state)) not in given_up
@@ -244,14 +262,7 @@ class SpaceLearner:
 
     def hits(self, rule: Rule, lesson: Lesson, within: States) -> list[Hit]:
         """Return where the rule fires for the goal of a lesson; of several paths the shortest counts."""
-        hits = [*_firings(rule, lesson.space, lesson.goal, within)]
-        if not any(hit.length for hit in hits):
-            return hits
-        shortest = np.full(lesson.space.size, FAR)
-        for hit in hits:
-            shortest[hit.states & (shortest > hit.length)] = hit.length
-        hits = [hit._replace(states=hit.states & (shortest == hit.length)) for hit in hits]
-        return [hit for hit in hits if hit.states.any()]
+        return nearest([*_firings(rule, lesson.space, lesson.goal, within)], lesson.space.size)
 
     def is_right(self, rule: Rule) -> bool:
         """Return whether the rule's action is right wherever it fires and none of the others does."""
@@ -374,32 +385,45 @@ class SpaceLearner:
         )
 
     def shorten(self) -> None:
-        """Drop rules, one after the other, without which the others solve as much; the last that say most go first."""
-        everywhere = {
+        """Drop rules, one after the other, without which the others solve as much; the last that say most go first.
+
+        They solve each goal as its lesson has it, and whole problems, whichever goal is pursued at each step.
+        """
+        hits = {
             (rule, number): self.hits(rule, lesson, lesson.learnable)
             for rule in self.rules
             for number, lesson in enumerate(self.lessons)
         }
+        wholes = [
+            [n for n, lesson in enumerate(self.lessons) if lesson.space is space and lesson.is_of_whole]
+            for space in self.spaces
+        ]
 
-        def solved(rules: Sequence[Rule], numbers: Iterable[int]) -> bool:
-            for number in numbers:
-                lesson = self.lessons[number]
-                lesson.reset()
-                for rule in rules:
-                    lesson.add(everywhere[rule, number])
-                lesson.update()
-                if (lesson.unsolved & ~unsolved[number]).any():
-                    return False
-            return True
+        def unsolved(rules: Sequence[Rule], numbers: Sequence[int]) -> States:
+            """Return the states of a space in which a rule for one of these lessons fires, and not all ends well."""
+            lessons = [self.lessons[number] for number in numbers]
+            space, goals = lessons[0].space, frozenset(lesson.goal for lesson in lessons)
+            is_whole = len(lessons) > 1
+            ends = space.all_hold(goals) if is_whole else lessons[0].done | (lessons[0].solvable & ~lessons[0].turn)
+            uncovered, chosen = space.solvable if is_whole else lessons[0].learnable, list[Hit]()
+            for rule in rules:
+                found = nearest([hit for number in numbers for hit in hits[rule, number]], space.size)
+                chosen += [hit._replace(states=hit.states & uncovered) for hit in found]
+                for hit in found:
+                    uncovered = uncovered & ~hit.states
+            everything = space.solvable if is_whole else lessons[0].learnable
+            failing: States = everything & (rounds(space, ends, everything & ~uncovered, chosen) == FAR)
+            return failing
 
-        unsolved = [lesson.unsolved for lesson in self.lessons]
+        asked = [[number] for number in range(len(self.lessons))] + [numbers for numbers in wholes if len(numbers) > 1]
+        before = [unsolved(self.rules, numbers) for numbers in asked]
         for rule in sorted(self.rules, key=lambda rule: (-len([*rule.literals()]), -self.rules.index(rule))):
             self.deadline.check()
             rest = [other for other in self.rules if other is not rule]
-            if solved(rest, [n for n in range(len(self.lessons)) if everywhere[rule, n]]):
+            affected = [place for place, numbers in enumerate(asked) if any(hits[rule, n] for n in numbers)]
+            if not any((unsolved(rest, asked[place]) & ~before[place]).any() for place in affected):
                 self.rules = rest
                 self.log(f"without {rule}")
-        solved(self.rules, range(len(self.lessons)))
 
     def missing_order(self) -> GoalOrder | None:
         """Return an order for want of which there is no right rule for a state: whatever is done may spoil a goal."""

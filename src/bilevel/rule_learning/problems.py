@@ -49,11 +49,17 @@ def learn_from_problems(
     seconds: float = 60.0,
     callback: Callback = lambda task, done, total: None,
 ) -> RulesFromSpaces:
-    """Return the rules that solve the most problems, within about so many seconds."""
+    """Return the rules that solve the most problems, within about so many seconds of processor time.
+
+    There are none where the states of problems cannot be listed.
+    """
+    if not can_learn_from_spaces(domain, problems):
+        return RulesFromSpaces((), tuple(range(len(problems))))
     deadline = _ProcessorTime(seconds)
     best = RulesFromSpaces((), tuple(range(len(problems))))
     orders: list[GoalOrder] = []
     spaces: list[Space] = []
+    learner: SpaceLearner | None = None
     try:
         spaces += _first_spaces(domain, problems, deadline)
         while spaces:
@@ -73,7 +79,9 @@ def learn_from_problems(
                 break
             spaces += new
     except TimeUp:
-        pass
+        if learner is not None and not best.rules:
+            rules = learner.numbered_rules()
+            best = RulesFromSpaces(rules, tuple(failure.place for failure in _failures(domain, problems, rules)))
     return best
 
 
