@@ -12,7 +12,7 @@ FOLDER = Path(__file__).parent / "delivery"
 def main() -> None:
     domain = bilevel.read_domain(FOLDER / "domain.pddl")
     training = [bilevel.read_problem(path, domain) for path in sorted(FOLDER.glob("training-*.pddl"))]
-    rules = bilevel.learn_rules(bilevel.plan_traces(domain, training), domain)
+    rules = bilevel.learn_from_problems(domain, training).rules
     print(f"{len(rules)} rules from {len(training)} problems:\n")
     print(*rules, sep="\n")
 

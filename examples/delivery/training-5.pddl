@@ -1,7 +1,8 @@
-; The same, with the parcel somewhere else.
+; The same, with another parcel somewhere else.
 (define (problem delivery-training-5)
   (:domain delivery)
-  (:objects book crate - parcel depot mill farm - place red - van)
+  (:objects book vase crate - parcel depot mill farm - place red - van)
   (:init (van-at red depot) (in crate red)
-    (at book farm) (addressed-to book mill))
-  (:goal (delivered book)))
+    (at book depot) (addressed-to book mill)
+    (at vase farm) (addressed-to vase mill))
+  (:goal (and (delivered book) (delivered vase))))

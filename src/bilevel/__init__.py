@@ -67,48 +67,6 @@ if TYPE_CHECKING:  # each public name once: `__getattr__` reads here where it is
     from bilevel.tasks.task import Expert as Expert
     from bilevel.tasks.task import Task as Task
 
-<<<<<<< HEAD
-=======
-_MODULES = {
-    "demonstrations.collect": ["collect"],
-    "demonstrations.dataset": ["Demonstrations"],
-    "demonstrations.importing.array_reader": ["recordings_in_memory"],
-    "demonstrations.importing.importer": ["import_demonstrations"],
-    "domain_learning.operators": ["learn_domain"],
-    "experiments.evaluate": ["evaluate"],
-    "experiments.records": ["Record"],
-    "experiments.reproduce": ["benchmark_hard", "reproduce"],
-    "learning.learn": ["learn"],
-    "learning.rules": ["plan_traces"],
-    "learning.task_checking": ["check_task"],
-    "lowlevel.network": ["LowLevelNetwork"],
-    "methods.methods": ["load_policy"],
-    "planning.planners": ["plan"],
-    "policies.policy": ["BilevelPolicy", "HighLevelPolicy"],
-    "policies.episode": ["Episode"],
-    "policies.folder": ["pretrained_policies"],
-    "policies.rollout": ["rollout"],
-    "rules.complete": ["complete_rules"],
-    "rules.learning": ["learn_rules"],
-    "rule_learning.problems": ["learn_from_problems"],
-    "rules.rule": ["Rule"],
-    "rules.rule_file": ["read_rules"],
-    "rules.solving": ["solve"],
-    "rules.verify": ["verify"],
-    "symbolic.adl": ["read_adl_domain"],
-    "symbolic.domain": ["Action", "Atom", "BadInput", "Domain", "Problem"],
-    "symbolic.pddl": ["read_domain", "read_problem"],
-    "tasks.registry": ["find_task", "register_task"],
-    "tasks.scene": ["Scene"],
-    "tasks.scene_env": ["SceneEnv"],
-    "tasks.spec": ["Angle", "LabelOnly", "Mirror", "Position", "Scalar", "Spec", "Transpose"],
-    "tasks.task": ["Expert", "Task"],
-}
-_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
-
-__all__ = ["__version__", *sorted(_MODULE_OF)]
-
->>>>>>> 99512e4 (Learn rules from the states of small problems where these can be listed; leave out pruning)
 
 def __getattr__(name: str) -> Any:
     """Load a public name when it is first used; `__all__` has their names."""

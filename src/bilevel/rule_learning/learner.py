@@ -118,6 +118,7 @@ class Lesson:
         self.solvable = space.solvable if self.is_of_whole else space.surely({goal, *others})
         self.done = space.holds(goal) & self.solvable
         self.turn = self.solvable & ~space.holds(goal) & space.all_hold(before)
+        self.ends = self.done | (self.solvable & ~self.turn)
         self.shortest = space.distances(self.done, self.turn)
         self.learnable = self.turn & (self.shortest < FAR)
         self.reset()
@@ -138,8 +139,7 @@ class Lesson:
 
     def update(self) -> None:
         """Find out from which states the rules reach the goal, in how many rounds, and how far others are from it."""
-        ends = self.done | (self.solvable & ~self.turn)
-        self.stage = rounds(self.space, ends, self.learnable & ~self.open, self.hits)
+        self.stage = rounds(self.space, self.ends, self.learnable & ~self.open, self.hits)
         reached = self.learnable & ~self.open & (self.stage < FAR)
         self.distance = self.space.distances(self.done | reached, self.turn)
 
@@ -172,6 +172,11 @@ class Lesson:
             found.append(TraceStep(self.space.facts(state), ground, ground.outcomes[0], frozenset({self.goal})))
             state = after[action]
         return found
+
+
+def hits_of(rule: Rule, lesson: Lesson, within: States) -> list[Hit]:
+    """Return where the rule fires for the goal of a lesson; of several paths the shortest counts."""
+    return nearest([*_firings(rule, lesson.space, lesson.goal, within)], lesson.space.size)
 
 
 class SpaceLearner:
@@ -249,26 +254,22 @@ class SpaceLearner:
 
     def coverage(self, rule: Rule) -> int:
         """Return in how many states of lessons the rule would be the first to fire."""
-        hits = (hit for lesson in self.lessons for hit in self.hits(rule, lesson, lesson.open))
+        hits = (hit for lesson in self.lessons for hit in hits_of(rule, lesson, lesson.open))
         return sum(int(hit.states.sum()) for hit in hits)
 
     def append(self, rule: Rule) -> None:
         """Add a rule behind the others."""
         self.rules.append(rule)
         for lesson in self.lessons:
-            if lesson.open.any() and lesson.add(self.hits(rule, lesson, lesson.open)):
+            if lesson.open.any() and lesson.add(hits_of(rule, lesson, lesson.open)):
                 lesson.update()
         self.log(str(rule))
-
-    def hits(self, rule: Rule, lesson: Lesson, within: States) -> list[Hit]:
-        """Return where the rule fires for the goal of a lesson; of several paths the shortest counts."""
-        return nearest([*_firings(rule, lesson.space, lesson.goal, within)], lesson.space.size)
 
     def is_right(self, rule: Rule) -> bool:
         """Return whether the rule's action is right wherever it fires and none of the others does."""
         for lesson in (*self._often_wrong, *self.lessons):
             if lesson.open.any():
-                for states, action, _ in self.hits(rule, lesson, lesson.open):
+                for states, action, _ in hits_of(rule, lesson, lesson.open):
                     if not lesson.right(np.nonzero(states)[0], action).all():
                         others = [other for other in self._often_wrong if other is not lesson]
                         self._often_wrong = [lesson, *others[:7]]
@@ -281,7 +282,7 @@ class SpaceLearner:
         here[state] = True
 
         def is_good(candidate: Rule) -> bool:
-            return bool(self.hits(candidate, lesson, here)) and self.is_right(candidate)
+            return bool(hits_of(candidate, lesson, here)) and self.is_right(candidate)
 
         if not is_good(rule):
             found = next((each for each in self.with_paths(rule) if is_good(each)), None)
@@ -384,44 +385,36 @@ class SpaceLearner:
             )
         )
 
-    def shorten(self) -> None:
-        """Drop rules, one after the other, without which the others solve as much; the last that say most go first.
+    def finish(self) -> None:
+        """Put rules where none leads astray from other goals, and drop those that the others can do without."""
+        trials = _Trials(self.rules, self.spaces, self.lessons)
+        self._untangle(trials)
+        self._shorten(trials)
 
-        They solve each goal as its lesson has it, and whole problems, whichever goal is pursued at each step.
-        """
-        hits = {
-            (rule, number): self.hits(rule, lesson, lesson.learnable)
-            for rule in self.rules
-            for number, lesson in enumerate(self.lessons)
-        }
-        wholes = [
-            [n for n, lesson in enumerate(self.lessons) if lesson.space is space and lesson.is_of_whole]
-            for space in self.spaces
-        ]
+    def _untangle(self, trials: _Trials) -> None:
+        """Move rules forward, one after the other, as long as fewer states are left from which not all ends well."""
+        fewest = trials.failing(self.rules)
+        moves = [(place, target) for place in range(len(self.rules)) for target in range(place)]
+        for place, target in reversed(moves):
+            if not fewest:
+                return
+            self.deadline.check()
+            moved = [rule for rule in self.rules if rule is not self.rules[place]]
+            moved.insert(target, self.rules[place])
+            failing = trials.failing(moved)
+            if failing < fewest:
+                self.rules, fewest = moved, failing
 
-        def unsolved(rules: Sequence[Rule], numbers: Sequence[int]) -> States:
-            """Return the states of a space in which a rule for one of these lessons fires, and not all ends well."""
-            lessons = [self.lessons[number] for number in numbers]
-            space, goals = lessons[0].space, frozenset(lesson.goal for lesson in lessons)
-            is_whole = len(lessons) > 1
-            ends = space.all_hold(goals) if is_whole else lessons[0].done | (lessons[0].solvable & ~lessons[0].turn)
-            uncovered, chosen = space.solvable if is_whole else lessons[0].learnable, list[Hit]()
-            for rule in rules:
-                found = nearest([hit for number in numbers for hit in hits[rule, number]], space.size)
-                chosen += [hit._replace(states=hit.states & uncovered) for hit in found]
-                for hit in found:
-                    uncovered = uncovered & ~hit.states
-            everything = space.solvable if is_whole else lessons[0].learnable
-            failing: States = everything & (rounds(space, ends, everything & ~uncovered, chosen) == FAR)
-            return failing
-
-        asked = [[number] for number in range(len(self.lessons))] + [numbers for numbers in wholes if len(numbers) > 1]
-        before = [unsolved(self.rules, numbers) for numbers in asked]
+    def _shorten(self, trials: _Trials) -> None:
+        """Drop rules, one after the other, without which the others solve as much; the last that say most go first."""
+        before = [trials.unsolved(self.rules, numbers) for numbers in trials.asked]
         for rule in sorted(self.rules, key=lambda rule: (-len([*rule.literals()]), -self.rules.index(rule))):
             self.deadline.check()
             rest = [other for other in self.rules if other is not rule]
-            affected = [place for place, numbers in enumerate(asked) if any(hits[rule, n] for n in numbers)]
-            if not any((unsolved(rest, asked[place]) & ~before[place]).any() for place in affected):
+            affected = [
+                place for place, numbers in enumerate(trials.asked) if any(trials.hits[rule, n] for n in numbers)
+            ]
+            if not any((trials.unsolved(rest, trials.asked[place]) & ~before[place]).any() for place in affected):
                 self.rules = rest
                 self.log(f"without {rule}")
 
@@ -438,7 +431,7 @@ class SpaceLearner:
             votes: Counter[GoalOrder] = Counter()
             wrong = 0
             for lesson in self.lessons:
-                for states, action, _ in self.hits(base, lesson, lesson.open):
+                for states, action, _ in hits_of(base, lesson, lesson.open):
                     rows = np.nonzero(states)[0]
                     for row in rows[~lesson.right(rows, action)]:
                         wrong += 1
@@ -448,6 +441,48 @@ class SpaceLearner:
             if found:
                 return found[0]
         return None
+
+
+class _Trials:
+    """What lists of the same rules solve: each goal as its lesson has it, and whole problems without a memory.
+
+    `asked` are the numbers of the lessons of each trial: single ones, and all of a problem with several goals, of which
+    any may be pursued at each step.
+    """
+
+    def __init__(self, rules: Sequence[Rule], spaces: Sequence[Space], lessons: Sequence[Lesson]) -> None:
+        self.lessons = lessons
+        self.hits = {
+            (rule, number): hits_of(rule, lesson, lesson.learnable)
+            for rule in rules
+            for number, lesson in enumerate(lessons)
+        }
+        wholes = [
+            [number for number, lesson in enumerate(lessons) if lesson.space is space and lesson.is_of_whole]
+            for space in spaces
+        ]
+        self.asked = [*([number] for number in range(len(lessons))), *(each for each in wholes if len(each) > 1)]
+
+    def unsolved(self, rules: Sequence[Rule], numbers: Sequence[int]) -> States:
+        """Return the states of a trial from which these rules, in this order, do not surely reach its end."""
+        lessons = [self.lessons[number] for number in numbers]
+        first, space = lessons[0], lessons[0].space
+        if len(lessons) > 1:
+            ends, everything = space.all_hold(space.problem.goal), space.solvable
+        else:
+            ends, everything = first.ends, first.learnable
+        uncovered, chosen = everything, list[Hit]()
+        for rule in rules:
+            found = nearest([hit for number in numbers for hit in self.hits[rule, number]], space.size)
+            chosen += [hit._replace(states=hit.states & uncovered) for hit in found]
+            for hit in found:
+                uncovered = uncovered & ~hit.states
+        failing: States = everything & (rounds(space, ends, everything & ~uncovered, chosen) == FAR)
+        return failing
+
+    def failing(self, rules: Sequence[Rule]) -> int:
+        """Return from how many states of all trials these rules do not surely reach the end."""
+        return sum(int(self.unsolved(rules, numbers).sum()) for numbers in self.asked)
 
 
 def _told_apart(lesson: Lesson, earlier: Atom) -> GoalOrder | None:

@@ -70,7 +70,7 @@ def learn_from_problems(
             if order is not None:
                 orders.append(order)
                 continue
-            learner.shorten()
+            learner.finish()
             failures = [*_failures(domain, problems, learner.numbered_rules())]
             if not best.rules or len(failures) < len(best.unsolved):
                 best = RulesFromSpaces(learner.numbered_rules(), tuple(failure.place for failure in failures))
@@ -120,31 +120,34 @@ def _failures(domain: Domain, problems: Sequence[Problem], rules: Sequence[Rule]
 
 
 def _first_spaces(domain: Domain, problems: Sequence[Problem], deadline: Deadline) -> Iterator[Space]:
-    """Yield spaces of whole problems, and of single goals of others, up to a number of states for each predicate."""
-    states, too_large = Counter[str](), 0
+    """Yield spaces of whole problems, and of a single goal of each other one, the smallest problems first.
+
+    There is a bound on their states for whole problems, and one for each predicate of single goals; what is too large
+    some times is not tried any more.
+    """
+    states, too_large = Counter[str](), Counter[str]()
+    predicates = len({goal.predicate for problem in problems for goal in problem.goal})
+
+    def is_wanted(kind: str, bound: float) -> bool:
+        return states[kind] < bound and too_large[kind] < MOST_TOO_LARGE
+
     for problem in sorted(problems, key=lambda problem: len(problem.objects)):
-        wanted = [
-            goal
+        ground: GroundProblem | None = None
+        tries = [("", problem)] if is_wanted("", STATES_AT_FIRST) else []
+        tries += [
+            (goal.predicate, replace(problem, goal=frozenset({goal})))
             for goal in sorted(problem.goal)
-            if states[goal.predicate] < STATES_AT_FIRST / len({goal.predicate for goal in problem.goal})
+            if is_wanted(goal.predicate, STATES_AT_FIRST / predicates)
         ]
-        tries_whole = states[""] < STATES_AT_FIRST and too_large < MOST_TOO_LARGE
-        if not tries_whole and not wanted:
-            continue
-        ground = GroundProblem(domain, problem, deadline)
-        if tries_whole:
-            whole = Space.of(domain, problem, MOST_STATES, deadline, ground)
-            if whole is not None:
-                states[""] += whole.size
-                yield whole
-                continue
-            too_large += 1
-        for goal in wanted:
-            single = Space.of(domain, replace(problem, goal=frozenset({goal})), MOST_STATES, deadline, ground)
-            if single is not None:
-                states[goal.predicate] += single.size
-                yield single
-                break
+        for kind, part in tries:
+            if is_wanted(kind, STATES_AT_FIRST):
+                ground = ground or GroundProblem(domain, problem, deadline)
+                space = Space.of(domain, part, MOST_STATES, deadline, ground)
+                if space is not None:
+                    states[kind] += space.size
+                    yield space
+                    break
+                too_large[kind] += 1
 
 
 def _spaces_of_failures(
