@@ -1,5 +1,5 @@
 # cython: boundscheck=False, wraparound=False
-"""Reads plainly written problems of any size straight into integers, and writes plans of millions of steps from them.
+"""Reads plainly written problems of any size straight into integers.
 
 Plain are ASCII texts whose objects come before facts and goals, whose first state is a list of facts and of numeric
 values, and whose goal is one fact or an `and` of some. Everything else, right or wrong, is left to the ordinary reader.
@@ -7,66 +7,37 @@ values, and whose goal is one fact or an `and` of some. Everything else, right o
 
 from array import array
 
-from libc.stdint cimport int32_t, uint64_t
-from libcpp cimport bool
+from cython.operator cimport dereference as deref
+from libc.stdint cimport int32_t
+from libcpp.algorithm cimport sort
+from libcpp.pair cimport pair
 from libcpp.string cimport string
+from libcpp.unordered_map cimport unordered_map
 from libcpp.vector cimport vector
 
 from bilevel.symbolic.expressions import is_number
 from bilevel.symbolic.packed import NUMBER, Names, PackedProblem, Rows, types_of
 
-cdef extern from "<string_view>" namespace "std" nogil:
-    cdef cppclass string_view:
-        string_view()
-        string_view(const char*, size_t)
-        const char* data()
-        size_t size()
-        bool operator==(string_view)
-
-
-cdef extern from "tables.hpp" namespace "bilevel" nogil:
-    cdef cppclass NameText:
-        NameText()
-        void split(string_view) except +
-        string_view name(size_t)
-
-    cdef cppclass NameTable:
-        NameTable()
-        void build(string_view) except +
-        int32_t find(const char*, size_t, uint64_t)
-        int32_t find(const char*, size_t, uint64_t, int32_t)
-
-    cdef cppclass NameList:
-        NameList()
-        void add(const char*, size_t) except +
-        size_t size()
-        string_view name(size_t)
-        vector[int32_t] alphabetical() except +
-
-    void sort_rows(vector[int32_t]&, size_t) except +
-
-
-cdef extern from "scanner.hpp" namespace "bilevel" nogil:
+cdef extern from "reading.hpp" namespace "bilevel" nogil:
     cdef enum Token:
         END, OPEN, CLOSE, NAME, WORD, STRANGE
 
     cdef cppclass Scanner:
-        const char* word
-        size_t length
-        uint64_t hash
+        string word
         Scanner()
         Scanner(const char*, size_t)
         Token next()
-        bool spells(string_view)
+
+    void sort_rows(vector[int32_t]&, size_t) except +
 
 
-cdef inline string_view view(bytes text):
-    return string_view(<const char*>text, len(text))
+ctypedef unordered_map[string, int32_t] Numbers  # of names
 
 
-cdef inline bytes lines(words):
-    """The words, a newline after each."""
-    return "".join([f"{word}\n" for word in words]).encode()
+cdef inline int32_t number_of(Numbers& numbers, const string& name):
+    """The number of a name; -1 if it has none."""
+    place = numbers.find(name)
+    return -1 if place == numbers.end() else deref(place).second
 
 
 cdef inline bytes memory(const vector[int32_t]& numbers):
@@ -96,15 +67,15 @@ def packed_problem(bytes data not None, domain):
 cdef class _Reader:
     cdef Scanner scanner
     cdef object domain
-    cdef bytes text, predicate_text, type_text, name_text
-    cdef NameTable predicates, types, objects
+    cdef bytes text
+    cdef Numbers predicates, types, objects
     cdef vector[int32_t] arities, first_parameters  # of each predicate
     cdef vector[vector[char]] fits  # of each parameter of each predicate: for each type, whether it fits; or empty: all
-    cdef vector[int32_t] latest  # of each parameter of each predicate, the last term
     cdef vector[vector[int32_t]] terms  # of each predicate's facts
     cdef vector[char] seen  # of each predicate, whether there is a fact
-    cdef NameList given  # objects as they come
+    cdef vector[pair[string, int32_t]] given  # objects, each with its place as they come
     cdef vector[int32_t] given_kinds  # and the numbers of their types
+    cdef string names  # of the objects in alphabetical order, a newline after each
     cdef vector[int32_t] kinds, declared
     cdef bint objects_known
     cdef Token token  # the last one
@@ -115,16 +86,15 @@ cdef class _Reader:
         self.domain = domain
         self.objects_known = False
         type_names = types_of(domain)
-        self.predicate_text, self.type_text = lines(domain.predicates), lines(type_names)
-        self.predicates.build(view(self.predicate_text))
-        self.types.build(view(self.type_text))
-        for predicate in domain.predicates.values():
+        for number, kind in enumerate(type_names):
+            self.types[kind.encode()] = number
+        for number, predicate in enumerate(domain.predicates.values()):
+            self.predicates[predicate.name.encode()] = number
             self.arities.push_back(predicate.arity)
             self.first_parameters.push_back(self.fits.size())
             for parameter in predicate.parameters:
                 allowed = [domain.is_subtype(kind, parameter.type) for kind in type_names]
                 self.fits.push_back([] if all(allowed) else allowed)
-        self.latest.assign(self.fits.size(), -1)
         self.terms.resize(len(domain.predicates))
         self.seen.resize(len(domain.predicates))
 
@@ -152,7 +122,7 @@ cdef class _Reader:
         types, declared = array(NUMBER, memory(self.kinds)), array(NUMBER, memory(self.declared))
         state, goal = sections.get(":init", nothing), sections[":goal"]
         return PackedProblem(
-            name, self.domain.name, Names(self.name_text), types_of(self.domain), types, declared, state, goal
+            name, self.domain.name, Names(self.names), types_of(self.domain), types, declared, state, goal
         )
 
     cdef object section(self, str keyword):
@@ -168,7 +138,7 @@ cdef class _Reader:
         elif keyword == ":goal":
             self.expect(OPEN)
             self.expect(NAME)
-            if self.scanner.spells(view(b"and")):
+            if self.scanner.word == <string>b"and":
                 self.read_facts(with_values=False)
             else:
                 self.read_fact()
@@ -187,13 +157,13 @@ cdef class _Reader:
         while True:
             self.next()
             if self.token == NAME:
-                self.given.add(self.scanner.word, self.scanner.length)
+                self.add_object(self.scanner.word)
                 untyped += 1
                 continue
             kind = 0  # the root type's number
-            if self.token == WORD and untyped and self.scanner.spells(view(b"-")):
+            if self.token == WORD and untyped and self.scanner.word == <string>b"-":
                 self.expect(NAME)
-                kind = self.types.find(self.scanner.word, self.scanner.length, self.scanner.hash)
+                kind = number_of(self.types, self.scanner.word)
             elif self.token != CLOSE:
                 raise NotPlain
             if kind < 0:
@@ -203,37 +173,40 @@ cdef class _Reader:
             if self.token == CLOSE:
                 return 0
 
+    cdef int add_object(self, const string& name) except -1:
+        self.given.push_back(pair[string, int32_t](name, <int32_t>self.given.size()))
+        return 0
+
     cdef int sort_objects(self) except -1:
         """Number the objects, and the domain's constants, by their names; a constant may be declared again."""
-        cdef size_t own = self.given.size()
+        cdef int32_t own = self.given.size()
         type_names = types_of(self.domain)
         for constant, kind in self.domain.constants.items():
-            name = constant.encode()
-            self.given.add(<const char*>name, len(name))
+            self.add_object(constant.encode())
             self.given_kinds.push_back(type_names.index(kind))
-        cdef vector[int32_t] order = self.given.alphabetical()
-        cdef vector[int32_t] numbers = vector[int32_t](order.size(), -1)
-        cdef string text
-        cdef int32_t place, last = -1
-        cdef string_view word
-        for place in order:
-            word = self.given.name(place)
-            if last >= 0 and self.given.name(last) == word:
-                if (<size_t>place < own) == (<size_t>last < own) or self.given_kinds[place] != self.given_kinds[last]:
+        sort(self.given.begin(), self.given.end())
+        self.objects.reserve(self.given.size())
+        cdef vector[int32_t] numbers = vector[int32_t](own, -1)
+        cdef size_t at
+        cdef int32_t place, last
+        for at in range(self.given.size()):
+            place = self.given[at].second
+            if at and self.given[at].first == self.given[at - 1].first:
+                last = self.given[at - 1].second
+                if place < own or last >= own or self.given_kinds[place] != self.given_kinds[last]:
                     raise NotPlain
-                numbers[min(place, last)] = -1  # constants come last
-            else:
+                numbers[last] = -1
+                continue
+            if place < own:
                 numbers[place] = self.kinds.size()
-                self.kinds.push_back(self.given_kinds[place])
-                text.append(word.data(), word.size())
-                text.push_back(c"\n")
-            last = place
-        for place in range(<int32_t>own):
-            if numbers[place] >= 0:
-                self.declared.push_back(numbers[place])
-        self.name_text = text
-        self.objects.build(view(self.name_text))
-        self.given = NameList()
+            self.objects[self.given[at].first] = self.kinds.size()
+            self.kinds.push_back(self.given_kinds[place])
+            self.names.append(self.given[at].first)
+            self.names.push_back(c"\n")
+        for place in numbers:
+            if place >= 0:
+                self.declared.push_back(place)
+        self.given = vector[pair[string, int32_t]]()
         self.objects_known = True
         return 0
 
@@ -255,18 +228,15 @@ cdef class _Reader:
         """Read the rest of a fact, whose predicate was the last word."""
         if not self.objects_known:
             self.sort_objects()
-        cdef int32_t predicate = self.predicates.find(self.scanner.word, self.scanner.length, self.scanner.hash)
+        cdef int32_t predicate = number_of(self.predicates, self.scanner.word)
         if predicate < 0:
             raise NotPlain
         cdef int32_t parameter = self.first_parameters[predicate], term
         for parameter in range(parameter, parameter + self.arities[predicate]):
             self.expect(NAME)
-            term = self.objects.find(
-                self.scanner.word, self.scanner.length, self.scanner.hash, self.latest[parameter]
-            )
+            term = number_of(self.objects, self.scanner.word)
             if term < 0 or (self.fits[parameter].size() and not self.fits[parameter][self.kinds[term]]):
                 raise NotPlain
-            self.latest[parameter] = term
             self.terms[predicate].push_back(term)
         self.expect(CLOSE)
         self.seen[predicate] = True
@@ -274,7 +244,7 @@ cdef class _Reader:
 
     cdef int skip_value(self) except -1:
         """Pass over the rest of a value such as `(= (f a) 5)`."""
-        if self.token != WORD or not self.scanner.spells(view(b"=")):
+        if self.token != WORD or self.scanner.word != <string>b"=":
             raise NotPlain
         self.expect(OPEN)
         self.expect(NAME)
@@ -321,66 +291,9 @@ cdef class _Reader:
 
     cdef int expect_word(self, bytes word) except -1:
         self.expect(NAME)
-        if not self.scanner.spells(view(word)):
+        if self.scanner.word != <string>word:
             raise NotPlain
         return 0
 
     cdef str word(self):
-        return self.scanner.word[:self.scanner.length].decode("ascii").lower()
-
-
-# Plans
-
-NO_END = (-1, "")
-cdef int BLOCK = 50_000  # steps written at a time
-
-
-cdef class Lines:
-    """The lines of some actions as blocks of bytes; some lines have further ends."""
-
-    cdef bytes text
-    cdef NameText names
-    cdef vector[string] heads
-    cdef vector[int32_t] arities
-    cdef const int32_t[::1] schemas, arguments
-    cdef Py_ssize_t step, argument
-    cdef object ends  # steps and what their lines end with
-    cdef object end  # the next one
-    cdef Py_ssize_t end_step
-
-    def __init__(self, actions, ends):
-        self.text = actions.names.text
-        self.names.split(view(self.text))
-        for schema in actions.domain.schemas.values():
-            self.heads.push_back(f"({schema.name}".encode())
-            self.arities.push_back(len(schema.parameters))
-        self.schemas, self.arguments = actions.schemas, actions.arguments
-        self.step = self.argument = 0
-        self.ends = iter(sorted(ends.items()))
-        self.end_step, self.end = next(self.ends, NO_END)
-
-    def __iter__(self):
-        return self
-
-    def __next__(self):
-        cdef Py_ssize_t step, end = min(self.step + BLOCK, self.schemas.shape[0])
-        if self.step == end:
-            raise StopIteration
-        cdef string lines
-        cdef int32_t schema
-        cdef string_view name
-        for step in range(self.step, end):
-            schema = self.schemas[step]
-            lines.append(self.heads[schema])
-            for _ in range(self.arities[schema]):
-                name = self.names.name(self.arguments[self.argument])
-                lines.push_back(c" ")
-                lines.append(name.data(), name.size())
-                self.argument += 1
-            lines.push_back(c")")
-            if step == self.end_step:
-                lines.append(<string>self.end.encode())
-                self.end_step, self.end = next(self.ends, NO_END)
-            lines.push_back(c"\n")
-        self.step = end
-        return <bytes>lines
+        return (<bytes>self.scanner.word).decode("ascii")

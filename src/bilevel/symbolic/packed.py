@@ -121,13 +121,16 @@ class PackedActions(Sequence[Action]):
     schemas: array[int]
     arguments: array[int]
 
+    def __iter__(self) -> Iterator[Action]:
+        words = map(self.names.listed.__getitem__, self.arguments)
+        schemas = [(schema.name, len(schema.parameters)) for schema in self.domain.schemas.values()]
+        for name, arity in map(schemas.__getitem__, self.schemas):
+            yield Action(name, tuple(islice(words, arity)))
+
     @cached_property
     def listed(self) -> list[Action]:
         """The actions, one by one."""
-        words = map(self.names.listed.__getitem__, self.arguments)
-        schemas = [(schema.name, len(schema.parameters)) for schema in self.domain.schemas.values()]
-        steps = map(schemas.__getitem__, self.schemas)
-        return [Action(name, tuple(islice(words, arity))) for name, arity in steps]
+        return list(self)
 
     def __getitem__(self, place: Any) -> Any:
         return self.listed[place]

@@ -11,18 +11,18 @@ import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import count, islice
 from os import PathLike, fspath
 from sys import intern
 from typing import NamedTuple
 
-from bilevel.compiled import find
 from bilevel.symbolic.domain import Action, BadInput, Domain, Outcome, Parameter, Problem, Schema
 from bilevel.symbolic.expressions import NAME_PATTERN, Misread, is_name, naming_position, quoted, read_text, suggestion
-from bilevel.symbolic.packed import PackedActions, no_garbage_collection
+from bilevel.symbolic.packed import no_garbage_collection
 from bilevel.symbolic.semantics import Condition, GroundAction, bind_outcome, ground_action, makes_object
 
 RECORD = "outcome"
+BLOCK = 50_000  # steps that are written at a time
 _ACTION = re.compile(rf"\(\s*{NAME_PATTERN}(?:\s+{NAME_PATTERN})*\s*\)")
 MOST_NAMED = 5  # in a message
 
@@ -44,20 +44,20 @@ class Plan:
 
 def write_plan(plan: Plan) -> str:
     """Return the plan as text; the last line says how many steps it has."""
-    lines = [f"({name} {' '.join(arguments)})" if arguments else f"({name})" for name, arguments in plan.actions]
-    for step, move in plan.moves.items():
-        lines[step] += f" ; {record_of(move)}"
-    return "\n".join([*lines, f"; cost = {len(lines)} (unit cost)\n"])
+    return b"".join(plan_chunks(plan)).decode()
 
 
 def plan_chunks(plan: Plan) -> Iterator[bytes]:
-    """Yield the text of `write_plan` in blocks, which is made of integers where the plan is."""
-    compiled = find("bilevel.native.text")
-    if compiled is None or not isinstance(plan.actions, PackedActions):
-        yield write_plan(plan).encode()
-    else:
-        yield from compiled.Lines(plan.actions, {step: f" ; {record_of(move)}" for step, move in plan.moves.items()})
-        yield f"; cost = {len(plan.actions)} (unit cost)\n".encode()
+    """Yield the text of `write_plan` in blocks, so that a plan of millions of steps takes little memory."""
+    actions, moves = iter(plan.actions), plan.moves
+    for start in range(0, len(plan.actions), BLOCK):
+        block = islice(actions, BLOCK)
+        lines = [f"({name} {' '.join(arguments)})\n" if arguments else f"({name})\n" for name, arguments in block]
+        for step in range(start, start + len(lines)) if moves else ():
+            if step in moves:
+                lines[step - start] = f"{lines[step - start][:-1]} ; {record_of(moves[step])}\n"
+        yield "".join(lines).encode()
+    yield f"; cost = {len(plan.actions)} (unit cost)\n".encode()
 
 
 def record_of(move: NaturesMove) -> str:

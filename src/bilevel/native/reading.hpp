@@ -1,12 +1,15 @@
-// The tokens of plain PDDL: ASCII text with parentheses, names and other words, and comments from a semicolon on.
+// The tokens of plain PDDL: ASCII text with parentheses, names and other words, and comments from a semicolon on. And the
+// rows of facts in order.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
-
-#include "tables.hpp"
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace bilevel {
 
@@ -17,10 +20,7 @@ public:
     Scanner() = default;
     Scanner(const char* text, std::size_t size) : at_(text), end_(text + size) {}
 
-    // Of the last token, if it is a name or another word.
-    const char* word = nullptr;
-    std::size_t length = 0;
-    std::uint64_t hash = 0;  // of its small letters
+    std::string word;  // the last token's small letters, if it is a name or another word
 
     // What comes next; `STRANGE` for characters that are not plain.
     Token next() {
@@ -38,13 +38,6 @@ public:
             }
         }
         return END;
-    }
-
-    bool spells(std::string_view wanted) const {
-        if (length != wanted.size()) return false;
-        for (std::size_t i = 0; i < length; ++i)
-            if (lower(word[i]) != wanted[i]) return false;
-        return true;
     }
 
 private:
@@ -71,18 +64,38 @@ private:
     }
 
     Token word_here() {
-        word = at_;
+        const char* start = at_;
         bool is_name = kind(*at_) == FIRST;
-        for (hash = HASH_START; at_ < end_ && kind(*at_) >= FIRST; ++at_) {
-            is_name &= kind(*at_) != OTHER;
-            hash = hashed(hash, static_cast<unsigned char>(lower(*at_)));
-        }
-        length = std::size_t(at_ - word);
+        for (; at_ < end_ && kind(*at_) >= FIRST; ++at_) is_name &= kind(*at_) != OTHER;
+        word.assign(start, at_);
+        for (char& letter : word)
+            if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter + ('a' - 'A'));
         return is_name ? NAME : WORD;
     }
 
     const char* at_ = nullptr;
     const char* end_ = nullptr;
 };
+
+// Put rows of so many terms into ascending order, and drop those that are there already.
+inline void sort_rows(std::vector<std::int32_t>& terms, std::size_t arity) {
+    auto row = [&](std::size_t number) { return terms.data() + number * arity; };
+    auto before = [&](std::size_t a, std::size_t b) {
+        return std::lexicographical_compare(row(a), row(a) + arity, row(b), row(b) + arity);
+    };
+    std::size_t count = terms.size() / arity;
+    bool ascending = true;
+    for (std::size_t number = 1; ascending && number < count; ++number) ascending = before(number - 1, number);
+    if (ascending) return;
+    std::vector<std::size_t> order(count);
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::sort(order.begin(), order.end(), before);
+    std::vector<std::int32_t> sorted;
+    sorted.reserve(terms.size());
+    for (std::size_t place = 0; place < count; ++place)
+        if (place == 0 || before(order[place - 1], order[place]))
+            sorted.insert(sorted.end(), row(order[place]), row(order[place]) + arity);
+    terms = std::move(sorted);
+}
 
 }  // namespace bilevel
