@@ -35,7 +35,7 @@ demo: $(VENV)/installed
 # A fast loop, under a minute: format, lint, the types of what has changed since the last commit, and the quick tests.
 SLOW := conformance demonstrations docs examples experiments learning/test_learn.py methods planning/test_fond.py \
   planning/test_fond_against_definition.py rules/test_learning.py rules/test_verify.py rules/test_verify_family.py tabletop \
-  test_benchmarks.py test_examples.py test_methods.py cli/test_demo.py cli/test_learn_command.py
+  test_examples.py test_methods.py cli/test_demo.py cli/test_learn_command.py
 CHANGED = $$(git diff --name-only --diff-filter=d HEAD -- '*.py'; git ls-files --others --exclude-standard -- '*.py')
 
 # Each of several processes has a core; with threads of their own they would wait for each other.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,11 +14,11 @@ import undecided_task
 from bilevel.demonstrations.dataset import Demonstrations
 from bilevel.learning.learn import PRESETS
 from bilevel.policies.folder import read_policy
-from bilevel.symbolic.domain import Action, Domain
-from bilevel.symbolic.pddl import read_domain, write_domain
+from bilevel.symbolic.domain import Domain
+from bilevel.symbolic.pddl import read_domain
 from bilevel.tasks.task import Task
-from command_line import refused, run
-from tiny_demonstrations import WITH_DAGGER, shown
+from command_line import run
+from tiny_demonstrations import WITH_DAGGER
 from tiny_task import TINY
 from undecided_task import BARE, FRAMED
 
@@ -72,37 +71,6 @@ def test_the_actions_are_learned_and_written(
     assert f"{learned.name}: 2 actions, 1 event, learned from 8 episodes" in text
     assert "2 episodes held out: 100.0% explained, 0.0% ambiguous, 0.0% contradicted" in text
     assert f"written to {output} in" in text
-
-
-def test_what_cannot_be_is_refused_in_a_line(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, folders: dict[str, Path]
-) -> None:
-    output = tmp_path / "domain.pddl"
-    words = ("domain", "learn", folders["bare"], "--output", output)
-    assert "unknown task 'nowhere'" in refused(capsys, *words, "--task", "nowhere")
-    assert not output.exists()
-    output.write_text("what I want to do")
-    assert f"{output} exists already" in refused(capsys, *words)
-    assert output.read_text() == "what I want to do"
-
-
-def test_what_the_expert_calls_its_actions_plays_no_part(folders: dict[str, Path]) -> None:
-    data = Demonstrations.read(folders["framed"])
-    usual = bilevel.learn_domain(data).text
-    rng = random.Random(0)
-    shuffled = []
-    for demonstration in data:
-        names = [Action(rng.choice(["pick", "put", "fly"]), ("parcel1",)) for _ in demonstration.actions]
-        shuffled.append(replace(demonstration, actions=tuple(names)))
-    about: Any = {"task": data.task, "spec": data.spec, "domain": data.domain, "controls": data.controls}
-    assert bilevel.learn_domain(Demonstrations(shuffled, **about)).text == usual
-
-
-def test_operators_that_a_domain_has_are_not_looked_at() -> None:
-    data = shown()
-    bare = Demonstrations(list(data), task="tiny", spec=data.spec, domain=FRAMED.domain, controls=data.controls)
-    learned = bilevel.learn_domain(data, held_out=0.0)
-    assert write_domain(learned.domain) == write_domain(bilevel.learn_domain(bare, held_out=0.0).domain)
 
 
 @BOTH

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from install import first_commands
 from packaging.requirements import Requirement
 
 import bilevel
@@ -158,16 +157,3 @@ def test_every_extra_that_an_error_names_is_there_and_among_all(built: Built) ->
         Requirement(text) for text in built.about.get_all("Requires-Dist", []) if text.startswith("bilevel[")
     )
     assert everything.extras == extras - {"all", "wandb", "examples", "docs", "dev"}
-
-
-def test_a_policy_runs_and_is_filmed_without_torch(built: Built) -> None:
-    brings = requirements(built.about) | requirements(built.about, "tabletop") | requirements(built.about, "video")
-    assert "torch" not in brought(brings)
-
-
-def test_the_first_commands_of_the_readme_are_those_of_the_check(built: Built) -> None:
-    """`make package` runs them in an empty environment, which takes too long here."""
-    extras, commands = first_commands((ROOT / "README.md").read_text(encoding="utf-8"))
-    assert set(extras.strip("[]").split(",")) <= set(built.about.get_all("Provides-Extra", []))
-    assert commands
-    assert all(words[0] == "bilevel" and words[1] in cli.COMMANDS for words in commands)

@@ -44,13 +44,6 @@ def test_no_task_is_named_in_what_serves_all_of_them() -> None:
     assert {path: found for path, code in ignorant.items() if (found := task_names(code))} == {}
 
 
-def test_names_are_found_and_ordinary_english_is_let_through() -> None:
-    for code in ("task == 'gacha'", "f'{folder}/blocks.pddl'", "GachaLabels(slots)", "import bilevel.tabletop.colour"):
-        assert len(task_names(code)) == 1
-    for code in ("'Blocks of rows.'", "blocks = [1]", "field(default_factory=dict)", "BadInput('write block=4')"):
-        assert task_names(code) == set()
-
-
 def test_nothing_in_the_package_serves_a_suite_of_others_alone() -> None:
     """Not even a comment or a sentence names one: what their environments need, everybody's may need."""
     files = [file for file in PACKAGE.rglob("*") if file.is_file() and file.suffix not in (".pyc", ".so")]

@@ -9,7 +9,7 @@ import pytest
 import undecided_task
 from bilevel.symbolic.pddl import read_domain
 from bilevel.tasks.task import Task
-from command_line import refused, run, run_well
+from command_line import refused, run_well
 from undecided_task import BARE, FRAMED
 
 
@@ -32,9 +32,3 @@ def test_all_but_learning_works_and_names_the_way(
         assert f"{folder}: its domain '{task.domain.name}' has no actions" in told
         assert "--learn-domain" in told
     assert not (tmp_path / "policy").exists()
-
-
-def test_a_label_that_pddl_could_not_name_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
-    code, output, _ = run(capsys, "check", f"{undecided_task.__file__}:SHOUTING", "--objects", 2)
-    assert code == 1
-    assert "label(scene) gave FREE(), whose predicate PDDL could not name so: use a lower-case word" in output

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 import tiny_task
-from bilevel.symbolic.domain import Action, Atom, Domain, Facts
+from bilevel.symbolic.domain import Action, Domain, Facts
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.task import Expert
 from tiny_task import TINY
@@ -29,10 +29,3 @@ def control(scene: Scene, action: Action) -> Any:
 
 FRAMED = replace(TINY, name="framed", domain=replace(TINY.domain, schemas={}), expert=Expert(choose, control))
 BARE = replace(FRAMED, name="bare", domain=cast("Domain", None))
-
-
-def shout(scene: Scene) -> list[Atom]:
-    return [Atom(fact.predicate.upper(), fact.terms) for fact in tiny_task.label(scene)]
-
-
-SHOUTING = replace(BARE, label=shout)

@@ -61,14 +61,13 @@ def folder_lock(folder: Path, doing: str, patience: float = 0.0) -> Iterator[Non
     """
     from filelock import FileLock, Timeout
 
-    try:
+    lock, others = FileLock(folder / LOCK), "wait for it or choose another --output"
+    with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(folder / LOCK)
-        lock.acquire(timeout=patience)
-    except Timeout:
-        raise BadInput(f"{folder}: another process is {doing} here; wait for it or choose another --output") from None
-    except OSError as error:
-        raise BadInput(f"{folder}: cannot be used as a folder: {error.strerror}") from None
+        try:
+            lock.acquire(timeout=patience)
+        except Timeout:
+            raise BadInput(f"{folder}: another process is {doing} here; {others}") from None
     try:
         yield
     finally:
@@ -106,6 +105,5 @@ def _replace(path: Path, blocks: Iterable[bytes]) -> None:
             file.flush()
             os.fsync(file.fileno())  # else a power failure may leave the new name with nothing behind it
         os.replace(temporary, path)
-    except BaseException:
+    finally:
         temporary.unlink(missing_ok=True)
-        raise

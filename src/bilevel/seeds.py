@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-# The ends of keys, which make them longer than that of a demonstration, so that they are others.
-_DAGGER, _EVALUATION = 1, 2
+_DAGGER, _EVALUATION = 1, 2  # the ends of keys that are no demonstration's
 
-# The random streams of an episode: default_rng([seed, stream]), beside the environment's own, which is seeded by the
-# seed alone: the noise of controls, the random actions with which DAgger begins, and imperfect perception.
+# The random streams of an episode: default_rng([seed, stream]); the environment's own is seeded by the seed alone.
 CONTROL_NOISE, RANDOM_ACTIONS, PERCEPTION = 1, 2, 3
 
 # Streams of learning: default_rng([seed, epoch, pass, IMAGES]) draws images of samples, default_rng(FOLDS) the episodes
@@ -29,8 +27,8 @@ def dagger_seed(base: int, round_: int, episode: int) -> int:
 def evaluation_seed(base: int, objects: int, episode: int) -> int:
     """The seed of an episode of an evaluation: odd, so none that a policy was trained on.
 
-    It depends on the number of objects too. Worlds place their objects one after another, so with one seed for all
-    numbers the first would stand in the same place in each, and episodes of different sizes would not be independent.
+    It depends on the number of objects too: with one seed for all, the first object would stand in the same place in
+    each, as worlds place their objects one after another, and episodes of different sizes would not be independent.
     """
     return 2 * _draw(base, objects, episode, _EVALUATION) + 1
 

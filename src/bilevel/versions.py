@@ -9,13 +9,11 @@ from importlib import metadata
 
 import bilevel
 
-USUAL = ("numpy", "gymnasium")
-
 
 def versions(packages: Iterable[str] = ()) -> dict[str, str]:
-    """Of bilevel, Python, and those of the usual and the given packages that are installed."""
+    """Of bilevel, Python, NumPy, Gymnasium, and those of the given packages that are installed."""
     found = {"bilevel": bilevel.__version__, "python": platform.python_version()}
-    for package in (*USUAL, *packages):
+    for package in ("numpy", "gymnasium", *packages):
         with suppress(metadata.PackageNotFoundError):
             found.setdefault(package, metadata.version(package))
     return found

@@ -52,7 +52,7 @@ class Demonstration:
     snapshots: Mapping[str, NDArray[Any]] = field(default_factory=dict)  # (keyframes, ...) each; may be none
     demonstrator: str = ""  # who it was, where there are several
     own_goals: bool = False  # whether only `goals` tells what was wanted, and not the task's `goal(scene)`
-    has_controls: bool = True  # else `controls` and `executed` are zeros, as nobody recorded what was done
+    has_controls: bool = True  # else `controls` and `executed` are zeros, as what was done is not on record
 
     @classmethod
     def of(
@@ -99,7 +99,7 @@ class Demonstration:
         return [value for (start, value), end in zip(changes, ends, strict=True) for _ in range(start, end)]
 
     def targets(self, controls: Controls) -> Array:
-        """Return the controls to imitate, normalised, (steps, size); `BadInput` where nobody recorded any."""
+        """Return the controls to imitate, normalised, (steps, size); `BadInput` where none are on record."""
         if not self.has_controls:
             remedy = "import it again with --controls-from, or learn rules alone: bilevel rules learn --demonstrations"
             raise BadInput(f"no controls were recorded in this data set, so no network can be learned; {remedy} DIR")

@@ -1,6 +1,6 @@
 """Who did it, and with what: read off where the agent was, seen from the objects, whenever the same thing happened.
 
-Somebody who presses a button is at the button each time, wherever it stands; when nature moves a block, the agent may
+Whoever presses a button is at the button each time, wherever it stands; when nature moves a block, the agent may
 be anywhere. So the offset from the agent to an object that it acts on varies little from one occurrence to the next,
 compared with how much it varies in the course of an episode.
 """
@@ -190,7 +190,7 @@ def _nearest_of_types(
 
 
 def _controls(occurrences: Sequence[Occurrence], episodes: Sequence[ShownEpisode]) -> Array | None:
-    """(occurrences, size): the mean of the last controls before each change; `None` where nobody recorded any."""
+    """(occurrences, size): the mean of the last controls before each change; `None` where none are on record."""
     given = [(episodes[each.change.episode].controls, each.change.step) for each in occurrences]
     if not all(controls.size for controls, _ in given):
         return None

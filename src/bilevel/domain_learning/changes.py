@@ -37,7 +37,7 @@ class ShownEpisode:
     agent: Array  # (timesteps, coordinates)
     places: Array  # (timesteps, objects, coordinates)
     visible: NDArray[np.bool_]  # (timesteps, objects)
-    controls: Array  # (steps, size), normalised; of no size where nobody recorded any
+    controls: Array  # (steps, size), normalised; of no size where none are on record
 
     def present(self) -> Iterator[frozenset[str]]:
         """Give the objects that are visible at every timestep."""
@@ -150,7 +150,7 @@ class SettledChange:
     step: int
     before: Facts
     after: Facts
-    is_arrival: bool = False  # of objects that nobody had seen, beside another change
+    is_arrival: bool = False  # of objects that are new, beside another change
 
     @property
     def added(self) -> Facts:

@@ -100,7 +100,7 @@ Sort = Literal[
 ]
 WRONG: tuple[Sort, ...] = ("contradicted precondition", "missing effect", "unlisted effect")
 FEW = 5  # occurrences, from which something that always held may be a condition
-OFTEN = 0.05  # of the occurrences; effects that are otherwise less often are somebody else's doing
+OFTEN = 0.05  # of the occurrences; effects that are otherwise less often come from elsewhere
 MOSTLY = 0.5  # of the occurrences; what appears less often at the same step arrives by itself
 
 
@@ -132,7 +132,7 @@ class Occurrences:
         self._failures = 0  # with other effects
         self._always: set[Atom] | None = None
         self._wrong: dict[tuple[Sort, str], Finding] = {}
-        self._arrivals: set[str] = set()  # of these, effects on objects that nobody had seen
+        self._arrivals: set[str] = set()  # of these, effects on objects that are new
 
     def note(self, change: Change) -> None:
         """Count a change that this schema alone explains."""

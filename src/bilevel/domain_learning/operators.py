@@ -216,7 +216,7 @@ class _Study:
     def _natures(
         self, group: Cluster, approach: Approach, occurrences: Sequence[Occurrence]
     ) -> tuple[list[str], list[str]]:
-        """Return the variables that nature binds, and which of them to objects that nobody had seen.
+        """Return the variables that nature binds, and which of them to objects that are new.
 
         An object is nature's choice if it was not there, or if nothing that held names it and no control depends on it.
         """
@@ -266,7 +266,7 @@ class _Study:
     def _narrower(self, deleted: Facts) -> Facts:
         """Return what need not be there to be deleted, as something wider is: a door that is not open may be ajar.
 
-        Nobody may have opened such a door. But somebody who tries is better off than somebody who cannot go on.
+        No demonstration may open such a door. But to try is better than to stop.
         """
         return frozenset(atom for atom in deleted if any(is_wider(other, atom, self.states) for other in deleted))
 

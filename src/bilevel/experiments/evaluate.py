@@ -96,7 +96,7 @@ def evaluate(
 
 
 def _task_of(policy: RunnablePolicy) -> Task:
-    """Return the task that a policy was learned on; `BadInput` where nobody knows it."""
+    """Return the task that a policy was learned on; `BadInput` where that is unknown."""
     if policy.task is None:
         raise BadInput(f"the method '{policy.method}' needs a task: bilevel evaluate TASK")
     task = registered_task(policy.task)

@@ -125,7 +125,7 @@ class Cell(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Run(msgspec.Struct, frozen=True):
-    """What somebody asked for, when, and on which machine."""
+    """What was asked for, when, and on which machine."""
 
     command: str
     date: str
@@ -295,7 +295,7 @@ def collect_data(folder: Path, settings: Settings, cell: Cell) -> None:
 
 
 def learn_policy(folder: Path, settings: Settings, cell: Cell) -> None:
-    """Learn the policy of a cell, and note what that takes; where it was begun before, nobody knows what it took."""
+    """Learn the policy of a cell, and note what that takes; where it was begun before, that is unknown."""
     from bilevel.demonstrations.dataset import Demonstrations
     from bilevel.learning.learn import learn
 

@@ -161,7 +161,7 @@ def _cost_figure(results: Results) -> Figure:
 
 
 def draw_rates(axes: Any, frame: pd.DataFrame) -> None:
-    """Draw success rates with their intervals; the expert is a bound, in nobody's way."""
+    """Draw success rates with their intervals; the expert is a bound, behind the others."""
     for row, part in list(frame.groupby("row", observed=True))[::-1]:
         style = look(str(row)).style
         if row == "expert":

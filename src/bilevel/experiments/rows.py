@@ -47,7 +47,7 @@ class Row:
     network: str | None = None  # the row whose network is kept, so that rules alone are learned
     planner: str | None = None  # where that is not the usual one of the method
     new_objects: bool = False  # only for tasks in which new objects appear
-    is_usual: bool = True  # whether it is measured unless somebody asks for other rows
+    is_usual: bool = True  # whether it is measured unless other rows are asked for
 
     @property
     def title(self) -> str:

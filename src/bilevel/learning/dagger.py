@@ -1,7 +1,7 @@
 """DAgger: let the learner act, let the expert say what it would have done, and learn from both.
 
 Behaviour cloning sees only where the expert goes. A learner makes small mistakes, and with noise on its controls large
-ones, and finds itself where nobody has shown it what to do. Here the learner acts, and the expert is asked for a
+ones, and finds itself in states that no demonstration has. Here the learner acts, and the expert is asked for a
 control at every step: for a bilevel policy the expert's low level, conditioned on what the learner's rules decided.
 Where these have nothing to say, the expert decides, or else a planner, and the rules learn from that; the expert's
 control then moves the agent, as the network may never have seen such an action done. An episode may also begin with a

@@ -96,7 +96,7 @@ class LearningConfig(msgspec.Struct, frozen=True):
     hidden: int = 64  # width of the layers of BISON's network
     end_to_end_hidden: int | None = None  # that of a network that does all; `None` for as many parameters as BISON's
     rounds: int = 2  # of messages in the network
-    complete: bool = False  # the rules, for what nobody has shown
+    complete: bool = False  # the rules, for what was not demonstrated
     relevance: bool = False  # leave out arguments that play no part in how an action is done
     algorithm: str = SINGLE_GOAL  # that rules are learned by, one of `ALGORITHMS`
     recorded_actions: bool = False  # use them for steps before changes that no action explains, which are else left out
@@ -210,7 +210,7 @@ def why_no_dagger(
     if expert is None or (expert.control is None if is_bilevel else not expert.can_show):
         return f"the task '{task.name}' has no expert that can be asked for controls"
     if is_bilevel and learned and not learned.translation.forms:
-        return "nobody recorded what the expert calls its actions, so it cannot be asked about learned ones"
+        return "what the expert calls its actions is not on record, so it cannot be asked about learned ones"
     return None
 
 

@@ -420,7 +420,7 @@ def read_end_to_end(folder: Path) -> LearnedPolicy:
 
 
 def bind_end_to_end(learned: LearnedPolicy, labels: Labels, switches: Sequence[int] = ()) -> EndToEndPolicy:
-    """Return the policy of a folder with somebody's labels."""
+    """Return the policy of a folder with given labels."""
     return EndToEndPolicy(_network_of(learned), labels)
 
 

@@ -1,6 +1,6 @@
 """Runs LeRobot's SmolVLA, in a virtual environment of its own: `python vla_server.py PIPE MODEL BACKBONE DEVICE`.
 
-It needs none of our files. It ends when nobody is there to ask. One question, one answer, each a dictionary of plain
+It needs none of our files. It ends when no question can come. One question, one answer, each a dictionary of plain
 values, sent by `multiprocessing.connection` through the pipe of this number:
 
     {} -> {"action_size": 4}
@@ -94,7 +94,7 @@ class Model:
 
 
 def _check_weights(file: Path, policy: Any) -> None:
-    """LeRobot leaves weights that a file lacks as they are, at random: nobody should measure that.
+    """LeRobot leaves weights that a file lacks as they are, at random: that must not be measured.
 
     The language model's last layer is never used for actions, and some files leave out weights that are shared.
     """
@@ -110,7 +110,7 @@ def _check_weights(file: Path, policy: Any) -> None:
 
 
 def main(pipe: str, folder: str, backbone: str, device: str) -> None:
-    """Answer questions until nobody is there to ask them."""
+    """Answer questions until no more can come."""
     sys.path.pop(0)  # our folder, lest a file in it pass for a package of the same name
     model, connection = None, Connection(int(pipe))
     with suppress(EOFError, BrokenPipeError):

@@ -166,7 +166,7 @@ def _lack(step: GroundAction, state: Facts) -> str:
 
 
 class PlannedPolicy:
-    """A high-level policy that plans at the beginning and, with `replan`, whenever it is at a loss.
+    """A high-level policy that plans at the beginning and, with `replan`, whenever its plan is broken.
 
     `failure` says why it is, if it is. `plans` counts how often it has planned in this episode, `seconds` how long.
     """

@@ -197,7 +197,7 @@ class Episode:
         return entry
 
     def remark(self, event: str) -> None:
-        """Note with the next entry what somebody did who watches: it is an event, as what nature does is."""
+        """Note with the next entry what a viewer did: it is an event, as what nature does is."""
         self._remarks.append(event)
 
     @property

@@ -100,7 +100,7 @@ class Card(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     still: list[float] | None = None  # a control that does nothing, if the task names one
     estimation: Estimation | None = None  # of what is seen; older policies have none
     thresholds: dict[str, float] = {}  # of labels; older policies may have some, which mean nothing
-    measured: Measured | None = None  # where somebody did, and kept it here
+    measured: Measured | None = None  # where that was done, and kept here
 
     def __post_init__(self) -> None:
         """Refuse what is of another robot than the controls and the spec."""
@@ -198,7 +198,7 @@ class LearnedPolicy:
         recovery: Recovery | None = None,
         switches: Sequence[int] = (),
     ) -> BilevelPolicy:
-        """Return the policy with somebody's labels. A network of another kind must be handed over again, as a class.
+        """Return the policy with given labels. A network of another kind must be handed over again, as a class.
 
         The `recovery` is that of the folder, if none is given; `switches` are the task's, if the folder does not say.
         """

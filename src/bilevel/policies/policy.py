@@ -58,7 +58,7 @@ class Policy:
 
 
 class LabellingPolicy(Policy):
-    """The part of a policy that says what it sees, and not what it is doing: its labels are for those who watch it."""
+    """The part of a policy that says what it sees, and not what it is doing: its labels are to be watched."""
 
     def __init__(self, labels: Labels) -> None:
         self.labels: Labels = labels
@@ -181,7 +181,7 @@ def _same(first: Facts, second: Facts) -> bool:
     return first is second or first == second
 
 
-# A task's expert as a policy: it shows the task, and it is the measure of those who learn from it
+# A task's expert as a policy: it shows the task, and it is the measure of what learns from it
 
 
 class ChoosingExpert(HighLevelPolicy):
@@ -210,7 +210,7 @@ class ControllingExpert:
 
 
 class ActingExpert(LabellingPolicy):
-    """A whole policy of somebody else's, which does not say what it is doing."""
+    """A whole policy from elsewhere, which does not say what it is doing."""
 
     def __init__(self, act: Callable[[Scene], Control], labels: Labels) -> None:
         super().__init__(labels)

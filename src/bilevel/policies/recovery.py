@@ -146,7 +146,7 @@ class StallWatch:
         self.deadline = math.inf  # the step at which a stall is to be noticed
 
     def patience(self, schema: str) -> int:
-        """Return for how many steps an attempt may be without effect; what nobody showed is like the others."""
+        """Return for how many steps an attempt may be without effect; what was not shown is like the others."""
         longest = self._longest.get(schema) or max(self._longest.values(), default=0)
         return max(LEAST, MARGIN * longest) if longest else UNKNOWN
 

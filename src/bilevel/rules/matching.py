@@ -57,7 +57,7 @@ def free_variables(rule: Rule) -> list[str]:
 def checked_types(rule: Rule, domain: Domain) -> dict[str, str]:
     """Return the variables whose type the rule's positive conditions do not imply already, with that type.
 
-    An object whose type nobody declared passes no such check; what its facts imply it is, it is.
+    An object whose type is not declared passes no such check; what its facts imply it is, it is.
     """
     implied = {
         (term, parameter.type)

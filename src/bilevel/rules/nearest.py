@@ -208,7 +208,7 @@ class Difference(NamedTuple):
     not_come: Facts
     not_gone: Facts
     others: Facts  # that changed as well
-    arrivals: Facts  # the same, about objects that nobody had seen before
+    arrivals: Facts  # the same, about objects that are seen for the first time
 
     def __str__(self) -> str:
         said = (

@@ -1,6 +1,6 @@
 """Traces: what happened, as actions. From a sequence of labelled states, or from plans for the goals of problems.
 
-Labels settle over several low-level steps, and some changes are nobody's action. So the way from states to actions
+Labels settle over several low-level steps, and some changes are no action's. So the way from states to actions
 looks past states that last only a few steps, and where no action explains a change it cuts: the trace ends there and
 a new one begins after it.
 """

@@ -185,7 +185,7 @@ class FailingRun(NamedTuple):
 
 
 def shortest_failure(runs: PolicyRuns) -> FailingRun | None:
-    """Return a shortest run that stops short of the goal; where there is none, one into a loop without a way out.
+    """Return a shortest run that stops short of the goal; where there is none, one into a loop that it cannot leave.
 
     Loops are not looked for where the bound was hit.
     """

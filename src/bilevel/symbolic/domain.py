@@ -76,7 +76,7 @@ class Outcome:
     """One thing an action may do.
 
     `chosen` are the variables of an existential effect: nature binds them, to any object of their type, or, for
-    those listed in `new`, to an object that nobody has seen before.
+    those listed in `new`, to an object that is seen for the first time.
     """
 
     add: Facts
@@ -106,7 +106,7 @@ class Domain:
     """Predicates and action schemas over a hierarchy of types (`types` maps each type to its parent).
 
     `adl` is the text of a domain whose actions schemas cannot express, and is for planners alone: for everyone else its
-    schemas have parameters, and neither conditions nor effects. `events` are what nature does by itself: nobody can be
+    schemas have parameters, and neither conditions nor effects. `events` are what nature does by itself: no agent can be
     told to do them, so planners and rules do not know of them.
     """
 

@@ -15,7 +15,7 @@ from bilevel.symbolic.domain import Atom, BadInput, Domain, Problem
 from bilevel.symbolic.pddl import parse_domain, parse_problem
 
 COLOURS = 10  # of the blocks and trays of the shapes trays and colour
-SPARE_COLOURS = 2  # that Gacha can roll and nobody wants
+SPARE_COLOURS = 2  # that Gacha can roll and no goal wants
 
 _PACKAGE = resources.files("bilevel.tabletop")
 _PROBLEMS = _PACKAGE / "domains" / "problems"

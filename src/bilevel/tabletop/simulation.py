@@ -160,7 +160,7 @@ class Simulation:
         self.data.mocap_pos[self._spots[name]] = x, y, 0.001
 
     def hide_spot(self, name: str) -> None:
-        """Move a mark below the floor, where nobody sees it."""
+        """Move a mark below the floor, out of sight."""
         self.data.mocap_pos[self._spots[name]] = 0.0, -1.5, FLOOR - 0.1
 
     def paint(self, name: str, colour: Colour | NDArray[np.float32]) -> None:

@@ -342,7 +342,7 @@ class _Import:
                 self.report.notes.append(finding.message)
 
     def _about_seen(self, goal: Facts, scene: Scene) -> Facts:
-        """Return the part of a goal that is about what is seen: nobody wants anything of what is not there yet."""
+        """Return the part of a goal that is about what is seen: what is not there yet is not wanted."""
         known = self.task.domain.constants
         return frozenset(fact for fact in goal if all(term in scene or term in known for term in fact.terms))
 
@@ -376,7 +376,7 @@ class _Import:
         ]
 
     def _asked(self, seen: CheckedEpisode) -> Any:
-        """Return the expert's controls for what was being done; where nobody knows that, one that does nothing."""
+        """Return the expert's controls for what was being done; where that is unknown, one that does nothing."""
         still = self.task.still
         if still is None:
             still = self.controls.decode(np.zeros(self.controls.size, np.float32))  # in the middle

@@ -1,4 +1,4 @@
-"""What a reader of some format gives to the importer: episodes as somebody else recorded them.
+"""What a reader of some format gives to the importer: episodes as they were recorded elsewhere.
 
 A reader knows its format and nothing of tasks. It gives `Recordings`, whose episodes are read one by one, and raises
 `BadInput` with the place where a file is not what it should be. All else is the importer's.
@@ -23,7 +23,7 @@ NUMBERS = "fiub"  # the kinds of NumPy's types that are numbers
 
 @dataclass
 class RecordedEpisode:
-    """One episode as somebody else recorded it; `BadInput` where its parts do not fit together.
+    """One episode as it was recorded elsewhere; `BadInput` where its parts do not fit together.
 
     An observation is whatever `perceive` takes, or a `Scene`. There is one more of them than there are controls, or as
     many, where the last one was not recorded; the last control then leads nowhere and is left out.
@@ -31,7 +31,7 @@ class RecordedEpisode:
 
     name: str  # for messages: "data/demo_3", "episode 7"
     observations: Sequence[Any]
-    controls: NDArray[Any] | None = None  # (steps, ...); None where nobody recorded what was done
+    controls: NDArray[Any] | None = None  # (steps, ...); None where what was done is not on record
     infos: Sequence[Mapping[str, Any]] | None = None  # one for each observation
     success: bool | None = None  # None where that was not recorded: then the goal at the end decides
     demonstrator: str = ""

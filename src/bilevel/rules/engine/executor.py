@@ -23,7 +23,7 @@ Values = list[str]
 Visit = Callable[[Values], None]
 Test = Callable[[Values], bool]
 Read = Callable[[Values], Row | None]
-Predicate = tuple[int, int]  # the relations of a predicate's facts and goals, -1 where nobody asks about them
+Predicate = tuple[int, int]  # the relations of a predicate's facts and goals, -1 where no rule asks about them
 Effect = tuple[int, int, Sequence[int | str]]
 
 

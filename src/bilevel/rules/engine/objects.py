@@ -69,7 +69,7 @@ class NumberedObjects:
         return Names.of(self.listed)
 
     def values(self, names: Iterable[str]) -> list[int]:
-        """Return what the executor has for these objects; new numbers for those that nobody has heard of yet."""
+        """Return what the executor has for these objects; new numbers for those that are new."""
         try:
             return [self.numbers[name] for name in names]
         except KeyError:

@@ -47,7 +47,7 @@ from bilevel.tasks.spec import Spec
 SPEC = Spec(
     HAND, {"tray": TRAY, "box": MOVING, "button": MOVING, "colour": TARGET, "block": NUMBERED}, symmetries=SYMMETRIES
 )
-SPARE_COLOURS = 2  # that come up and nobody wants
+SPARE_COLOURS = 2  # that come up and are not wanted
 SPARE_BLOCKS = 3  # bodies besides one per tray: in the box, in the hand, lost
 TRAYS = layout.grid(np.array([-0.37, -0.22, -0.07]), layout.ROWS)  # where trays may be
 TRAY_JITTER = (0.012, 0.006)  # metres
@@ -210,7 +210,7 @@ class Gacha(TrayWorld):
         return len(leaving) > 0
 
     def _teleport(self, observation: Observation, home: Bools) -> bool:
-        """Back into the box, as soon as that has been empty, and nobody at it, for some steps.
+        """Back into the box, as soon as that has been empty, and the hand away from it, for some steps.
 
         A block that is being carried keeps the box occupied; waiting keeps a teleport apart from what was done last.
         """
