@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -96,8 +97,7 @@ def run(ctx: click.Context, /, task: str | None, replay: Path | None, number: in
             if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
                 flag = f"--{name.replace('_', '-')}"
                 raise BadInput(f"{flag} does not go with --replay, which runs the episode as it was recorded")
-        record, found = _recorded(task, replay, options["objects"], number)
-        options |= _recorded_options(record, replay, options)
+        record, found = _recorded(task, replay, options, number)
     elif number is not None:
         raise BadInput("--episode needs --replay FILE")
     elif task is None:
@@ -169,16 +169,14 @@ def _render_mode(*, video: Path | None, sheet: Path | None, window: bool, view: 
 
 def _remarks(
     task: Task, acting: Policy, who: str, *, policy: str | None, method: str | None, **options: Any
-) -> list[str]:
-    """Return what a user may not know about who acts."""
-    remarks = []
+) -> Iterator[str]:
+    """Yield what a user may not know about who acts."""
     if policy is None and who != EXPERT:
-        remarks.append(f"the pretrained policy of '{task.name}' acts; for the expert, add --policy {EXPERT}")
+        yield f"the pretrained policy of '{task.name}' acts; for the expert, add --policy {EXPERT}"
     elif policy is None and method is None:
-        remarks.append(f"the expert acts: '{task.name}' has no pretrained policy")
+        yield f"the expert acts: '{task.name}' has no pretrained policy"
     if options["explain"] and acting.rules is None:
-        remarks.append(f"{_named(who)} has no rules to explain what it does")
-    return remarks
+        yield f"{_named(who)} has no rules to explain what it does"
 
 
 def _named(who: str) -> str:
@@ -220,29 +218,25 @@ def _run_once(
 # Episodes that were recorded
 
 
-def _recorded(task: str | None, results: Path, objects: int | None, episode: int | None) -> tuple[Record, Task]:
-    """Return the record of an episode, and its task: where that is given, else the one that is registered."""
-    from bilevel.experiments.compare import find_record
-    from bilevel.experiments.records import read_records
-
-    record = find_record(read_records(results), results, objects, episode)
-    found = task_of(record.task, task, str(results), "name it before --replay, as")
-    if found.name != record.task:
-        raise BadInput(f"the episode is of the task '{record.task}', not of '{found.name}'")
-    return record, found
-
-
-def _recorded_options(record: Record, results: Path, given: dict[str, Any]) -> dict[str, Any]:
-    """Return the options that run an episode as it was recorded.
+def _recorded(task: str | None, results: Path, given: dict[str, Any], episode: int | None) -> tuple[Record, Task]:
+    """Return the record of an episode, and its task; `given` options become those that run it as it was recorded.
 
     What a record cannot say is as it is given: where the policy is now, and whose estimation it was.
     """
+    from bilevel.experiments.compare import find_record
+    from bilevel.experiments.records import read_records
+
+    record = find_record(read_records(results), results, given["objects"], episode)
+    task_found = task_of(record.task, task, str(results), "name it before --replay, as")
+    if task_found.name != record.task:
+        raise BadInput(f"the episode is of the task '{record.task}', not of '{task_found.name}'")
     kinds = {"recovery": str, "planner": str, "estimation": str, "planning_seconds": int | float}
     settings = {name: record.settings.get(name) for name in kinds}
     if wrong := [name for name, kind in kinds.items() if not isinstance(settings[name], kind | None)]:
         raise BadInput(f"{results}: the settings of the episode are damaged: {wrong[0]}")
     if settings["estimation"] not in (None, "off") and not given["estimation"]:
         raise BadInput("the episode was run with the state estimation of another policy: name its folder: --estimation")
-    decided = {name: getattr(record, name) for name in ("method", "objects", "seed", "noise", "perception")}
-    decided |= {"policy": given["policy"] or record.policy or EXPERT, "env_args": dict(record.arguments)}
-    return {**settings, **decided, "estimation": given["estimation"] or settings["estimation"]}
+    given |= settings | {"estimation": given["estimation"] or settings["estimation"]}
+    given |= {name: getattr(record, name) for name in ("method", "objects", "seed", "noise", "perception")}
+    given |= {"policy": given["policy"] or record.policy or EXPERT, "env_args": dict(record.arguments)}
+    return record, task_found

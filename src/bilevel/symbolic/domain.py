@@ -106,8 +106,8 @@ class Domain:
     """Predicates and action schemas over a hierarchy of types (`types` maps each type to its parent).
 
     `adl` is the text of a domain whose actions schemas cannot express, and is for planners alone: for everyone else its
-    schemas have parameters, and neither conditions nor effects. `events` are what nature does by itself: no agent can be
-    told to do them, so planners and rules do not know of them.
+    schemas have parameters, and neither conditions nor effects. `events` are what nature does by itself: no agent can
+    be told to do them, so planners and rules do not know of them.
     """
 
     name: str
