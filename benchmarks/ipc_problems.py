@@ -424,9 +424,9 @@ def problem_text(name: str, level: str, number: int) -> str:
     )
 
 
-def write(folder: Path) -> None:
-    """Write all problems."""
-    for name in GENERATORS:
+def write(folder: Path, domains: Iterable[str] = tuple(DOMAINS)) -> None:
+    """Write all problems of these domains."""
+    for name in domains:
         for level, count in LEVELS.items():
             (folder / name / level).mkdir(parents=True, exist_ok=True)
             for number in range(1, count + 1):
