@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from bilevel.demonstrations.dataset import Demonstrations
-from bilevel.demonstrations.importing.array_reader import recordings_in_memory
 from bilevel.demonstrations.importing.importer import import_demonstrations
+from bilevel.demonstrations.importing.npz_reader import recordings_in_memory
 from bilevel.symbolic.domain import Action
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.task import Task
@@ -96,8 +96,3 @@ def raw(seed: int = 0, objects: int = 2, discrete: bool = False, give_up_after: 
         scene = perceive(observation, info, env)
         found.actions.append(control_discrete(scene, action) if discrete else control(scene, action))
         observation, _, _, _, info = env.step(found.actions[-1])
-
-
-def next_velocity(scene: Scene, after: Scene) -> Any:
-    """The control between two scenes, as far as it can be seen in them."""
-    return [after.agent.x - scene.agent.x, after.agent.y - scene.agent.y, after.agent.closed]

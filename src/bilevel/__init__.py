@@ -20,8 +20,8 @@ if TYPE_CHECKING:  # each public name once: `__getattr__` reads here where it is
 
     from bilevel.demonstrations.collect import collect as collect
     from bilevel.demonstrations.dataset import Demonstrations as Demonstrations
-    from bilevel.demonstrations.importing.array_reader import recordings_in_memory as recordings_in_memory
     from bilevel.demonstrations.importing.importer import import_demonstrations as import_demonstrations
+    from bilevel.demonstrations.importing.npz_reader import recordings_in_memory as recordings_in_memory
     from bilevel.domain_learning.operators import learn_domain as learn_domain
     from bilevel.experiments.evaluate import evaluate as evaluate
     from bilevel.experiments.records import Record as Record

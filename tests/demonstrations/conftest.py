@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bilevel.demonstrations.collect import Recorder, collect, collection_settings
-from bilevel.demonstrations.demonstration import Demonstration
+from bilevel.demonstrations.dataset import Demonstration
 from tiny_task import TINY
 
 EPISODES = 3

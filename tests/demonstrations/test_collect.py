@@ -17,8 +17,7 @@ import pytest
 import bilevel
 import tiny_task
 from bilevel.demonstrations.collect import MOST_ATTEMPTS, Recorder, collect, collection_settings
-from bilevel.demonstrations.dataset import DOMAIN, MANIFEST, Demonstrations, file_name, read_manifest
-from bilevel.demonstrations.demonstration import Demonstration
+from bilevel.demonstrations.dataset import DOMAIN, MANIFEST, Demonstration, Demonstrations, file_name, read_manifest
 from bilevel.files import folder_lock
 from bilevel.policies.policy import expert_policy
 from bilevel.policies.rollout import rollout
@@ -93,8 +92,8 @@ def test_a_failed_attempt_is_tried_again_with_another_seed_and_counted(
     progress: list[Progress] = []
     data = gather(tmp_path, seed=5, callback=progress.append)
     assert [(one.attempt, one.seed) for one in data] == [(n, training_seed(5, n, n)) for n in range(EPISODES)]
-    assert data.collected is not None
-    assert data.collected.failures == {"step limit (time)": 3}
+    assert data.report is not None
+    assert data.report.dropped == {"step limit (time)": 3}
     assert progress[-1] == Progress("collecting", EPISODES, EPISODES, {"failed attempts": 3})
 
 
@@ -135,7 +134,7 @@ def test_a_complete_data_set_stands_alone(collected: Path) -> None:
     assert (data.task, data.arguments) == ("tiny", {"objects": 1, "slip_rate": 0.0})
     assert (data.spec, data.domain) == (TINY.spec, TINY.domain) == (found.spec, read_domain(collected / DOMAIN))
     first = data.first(2)
-    assert [one.seed for one in first] == [one.seed for one in data[:2]]
+    assert [one.seed for one in first] == [data[0].seed, data[1].seed]
     for number in (0, EPISODES + 1):
         with pytest.raises(BadInput, match=f"the first {number} are asked for"):
             data.first(number)
@@ -155,10 +154,12 @@ def test_what_is_there_is_kept_and_what_is_missing_or_broken_is_collected(copied
     (copied / file_name(0)).unlink()
     (copied / file_name(1)).write_bytes(whole[file_name(1)][:-100])
     (copied / ".episode-00000.npz.0123abcd.part").write_bytes(b"half")
-    found = gather(copied).collected
-    assert found is not None
-    assert found.already_there == 1
-    assert [f"{file_name(1)}: no whole npz archive" in problem for problem in found.broken] == [True]
+    report = gather(copied).report
+    assert report is not None
+    assert report.found == 1
+    missing, broken = report.notes
+    assert missing.endswith(f"{file_name(0)}: there is no such file")
+    assert f"{file_name(1)}: no whole npz archive" in broken
     assert contents(copied) == whole
     kept = copied / file_name(2)
     assert kept.stat().st_mtime_ns == times[kept]
@@ -178,9 +179,9 @@ OTHER_SPEC = Spec({**TINY.spec.agent, "mood": Scalar}, TINY.spec.objects)
 @pytest.mark.parametrize(
     ("task", "arguments", "reason"),
     [
-        (TINY, {"objects": 2}, "begun with objects 1 instead of 2; choose another --output or remove the folder"),
-        (TINY, {"noise": 0.5}, r"begun with noise None instead of Perturbation\(amplitude=0.5"),
-        (TINY_DISCRETE, {}, "begun with task tiny instead of tiny-discrete"),
+        (TINY, {"objects": 2}, "other settings, by bilevel collect tiny --objects 1 .*; choose another --output"),
+        (TINY, {"noise": 0.5}, "begun with other settings"),
+        (TINY_DISCRETE, {}, "begun with other settings, by bilevel collect tiny "),
         (replace(TINY, spec=OTHER_SPEC), {}, "begun when the task had another spec"),
         (replace(TINY, domain=replace(TINY.domain, name="other")), {}, "domain.pddl: not the domain of the task"),
     ],
@@ -240,7 +241,7 @@ def test_a_killed_collection_goes_on(tmp_path: Path) -> None:
     there = {path: path.stat().st_mtime_ns for path in folder.glob("episode-*.npz")}
     assert 2 <= len(there) < episodes
     data = gather(folder, episodes=episodes)
-    assert data.collected is not None
-    assert (data.collected.already_there, data.collected.broken) == (len(there), ())
+    assert data.report is not None
+    assert (data.report.found, data.report.notes) == (len(there), [])
     assert {path: path.stat().st_mtime_ns for path in there} == there
     assert {path.name for path in folder.glob(".*")} <= {".lock"}

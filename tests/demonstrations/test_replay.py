@@ -10,10 +10,15 @@ import gymnasium
 import numpy as np
 import pytest
 
-from bilevel.demonstrations.collect import Recorder, collect, collection_settings
-from bilevel.demonstrations.dataset import MANIFEST, Demonstrations
-from bilevel.demonstrations.demonstration import Demonstration
-from bilevel.demonstrations.replay import replay, replay_episode
+from bilevel.demonstrations.collect import (
+    Recorder,
+    causes,
+    collect,
+    collection_settings,
+    replay,
+    replay_episode,
+)
+from bilevel.demonstrations.dataset import MANIFEST, Demonstration, Demonstrations
 from bilevel.progress import Progress
 from bilevel.symbolic.domain import BadInput
 from bilevel.tasks.scene_env import SceneEnv
@@ -71,15 +76,14 @@ class Remembering(gymnasium.Wrapper[Any, Any, Any, Any]):
 def test_both_causes_of_a_difference_are_named(tmp_path: Path) -> None:
     remembering = replace(TINY, make_env=lambda objects: Remembering(TINY.make_env(objects=objects)), save=None)
     data = collect(remembering, tmp_path / "set", objects=1, episodes=3)
-    assert replay(data, remembering).differences == dict.fromkeys(range(3))  # in the same order, nothing differs
+    assert replay(data, remembering) == dict.fromkeys(range(3))  # in the same order, nothing differs
     progress: list[Progress] = []
     found = replay(data, remembering, episode=2, callback=progress.append)
-    assert (found.differences[2] or "").startswith("first differs at step 1: 'agent' by ")
+    assert (found[2] or "").startswith("first differs at step 1: 'agent' by ")
     assert progress == [Progress("replaying", 1, 1, {"different": 1})]
-    assert "or the simulator keeps something from one episode to the next: make it anew at each" in found.causes[-1]
+    assert "or the simulator keeps something from one episode to the next: make it anew at each" in causes(data)[-1]
     manifest = tmp_path / "set" / MANIFEST
     manifest.write_text(manifest.read_text().replace('"numpy": "', '"numpy": "1.'))
-    causes = replay(Demonstrations.read(tmp_path / "set"), remembering, episode=2).causes
-    assert causes[0].startswith("the data set was made with numpy 1.")
+    assert causes(Demonstrations.read(tmp_path / "set"))[0].startswith("the data set was made with numpy 1.")
     with pytest.raises(BadInput, match="there is no episode 3: they are counted from 0 to 2"):
         replay(data, remembering, episode=3)

@@ -82,7 +82,7 @@ def test_a_right_domain_explains_every_change() -> None:
     assert report.events == {"soil": 6}
     first = report.by_event[0]
     assert (first.change, first.episode, first.step) == ("+dirty(?shirt) -clean(?shirt)", 0, 4 * LASTING)
-    assert (first.came, first.went, first.actions) == (("dirty(s2)",), ("clean(s2)",), ("soil(s2)",))
+    assert (first.first, first.actions) == ("+dirty(s2) -clean(s2)", ("soil(s2)",))
     assert not report.contradicted
     assert not any(finding.is_wrong for finding in report.findings)
 

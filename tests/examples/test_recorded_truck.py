@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from bilevel.demonstrations.checking import Contents
 from bilevel.demonstrations.importing.importer import import_demonstrations
+from bilevel.demonstrations.traces import Contents
 from bilevel.rules.learning import learn_rules
 from bilevel.tasks.registry import find_function, find_task
 

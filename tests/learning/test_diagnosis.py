@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from bilevel.demonstrations.collect import collect
-from bilevel.demonstrations.dataset import Manifest
-from bilevel.demonstrations.demonstration import Demonstration
+from bilevel.demonstrations.dataset import Demonstration, Manifest
 from bilevel.demonstrations.traces import labelled
 from bilevel.learning.diagnosis import Diagnosis, diagnose, diagnose_episodes
 from bilevel.symbolic.domain import Atom
@@ -46,7 +45,7 @@ def never_carrying(scene: Scene) -> Iterator[Atom]:
 def test_without_goals_or_effects_of_actions_there_are_no_rules() -> None:
     found = diagnosis([replace(each, goals=((0, frozenset()),)) for each in shown()])
     assert str(found.for_rules).startswith("no: no episode has a goal")
-    found = diagnosis(shown(TINY_ACTING), label_by=replace(TINY, label=never_carrying))
+    found = diagnosis(list(shown(TINY_ACTING)), label_by=replace(TINY, label=never_carrying))
     assert str(found.for_rules).startswith("no: no change of the labels is the effect of an action")
     assert str(found.for_network).startswith("no: no step has an action")
 
@@ -57,7 +56,7 @@ def sometimes_forgetful(scene: Scene) -> Iterator[Atom]:
 
 
 def test_changes_that_no_action_explains_cast_doubt() -> None:
-    found = diagnosis(shown(TINY_ACTING), label_by=replace(TINY, label=sometimes_forgetful))
+    found = diagnosis(list(shown(TINY_ACTING)), label_by=replace(TINY, label=sometimes_forgetful))
     assert (found.for_rules.answer, found.for_network.answer) == ("doubtful", "doubtful")
     assert "6 of 12 changes are not the effect of an action" in str(found.for_rules)
     assert "steps have no action and are left out" in str(found.for_network)
@@ -71,7 +70,7 @@ def test_what_a_network_cannot_be_trained_on_is_noticed() -> None:
 
     found = diagnosis(list(map(blind, shown())))
     assert str(found.for_network).startswith("no: an action is about something that cannot be seen: episode 0: ")
-    found = diagnosis([replace(shown()[0], has_controls=False), *shown()[1:]])
+    found = diagnosis([replace(shown()[0], has_controls=False), *list(shown())[1:]])
     assert str(found.for_network) == "no: no controls were recorded in 1 of 3 episodes"
     assert found.for_rules.answer == "yes"
 

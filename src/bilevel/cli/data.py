@@ -8,13 +8,13 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bilevel.cli.options import argument, command, named_after, option, picture_option, required, shared, task_of
+from bilevel.cli.options import argument, command, option, required, shared, task_of
 from bilevel.cli.output import answer, count, progress_line, wants_json
 from bilevel.symbolic.domain import BadInput
 
 if TYPE_CHECKING:
-    from bilevel.demonstrations.checking import Kind
-    from bilevel.demonstrations.demonstration import Demonstration
+    from bilevel.demonstrations.dataset import Demonstration
+    from bilevel.demonstrations.traces import Kind
     from bilevel.learning.diagnosis import Diagnosis
 
 MOST_KINDS = 5  # of changes that are told; all are in --json
@@ -42,50 +42,47 @@ def collect(task: str, output: Path, env_args: dict[str, Any], **options: Any) -
     began = time.perf_counter()
     with progress_line(resumes=True) as callback:
         data = collect(find_task(task), output, callback=callback, **options, **env_args)
-    seconds, found = time.perf_counter() - began, data.collected
-    assert found is not None
-    failed = found.failures.total()
-    values = {"output": str(output), "episodes": len(data), "steps": data.steps, "already_there": found.already_there}
-    values |= {"broken": found.broken, "failed_attempts": found.failures, "seconds": round(seconds, 2)}
-    there = f", {found.already_there} of them already there" if found.already_there else ""
-    reasons = ", ".join(f"{number} by {reason}" for reason, number in found.failures.most_common())
+    seconds, report = time.perf_counter() - began, data.report
+    assert report is not None
+    failed = report.dropped.total()
+    values = {"output": str(output), "episodes": len(data), "steps": data.steps, "already_there": report.found}
+    values |= {"broken": report.notes, "failed_attempts": report.dropped, "seconds": round(seconds, 2)}
+    there = f", {report.found} of them already there" if report.found else ""
     answer(
         values,
-        *(f"{problem}; collected again" for problem in found.broken),
+        *(f"{problem}; collected again" for problem in report.notes),
         f"{count(data, 'episode')}{there}, {data.steps} steps",
-        f"{count(failed, 'failed attempt')} not kept: {reasons}" if failed else "",
+        f"{count(failed, 'failed attempt')} not kept: {_numbers(report.dropped)}" if failed else "",
         f"written to {output} in {seconds:.1f} s",
     )
 
 
-@command("demonstrations replay", "build/blocks --episode 3 --video")
+@command("demonstrations replay", "build/blocks --episode 3")
 @shared("folder")
 @option("--episode", "N", "Only this one, counted from 0.", metavar="K")
 @placed_task_option
-@picture_option("--video", "Write a video of the episode (without a FILE: TASK.mp4 in this folder).")
-@option("--quality", ("fast", "smooth", "good"), "Of the video: good has shadows, fast has rough edges.", "smooth")
-@shared("size", "names")
-def replay(folder: Path, task: str | None, video: Path | None, **options: Any) -> int:
+def replay(folder: Path, episode: int | None, task: str | None) -> int:
     """Execute a data set's episodes again, from their seeds, and say whether they are the same bit for bit.
 
     Exits with 1, and says where the first difference is, if they are not.
     """
+    from bilevel.demonstrations.collect import causes, replay
     from bilevel.demonstrations.dataset import Demonstrations
-    from bilevel.demonstrations.replay import replay
 
     data = Demonstrations.read(folder)
-    found_task = task_of(data.task, task, str(folder))
-    video = named_after(found_task.name, video, ".mp4")
     with progress_line() as callback:
-        found = replay(data, found_task, video=video, callback=callback, **options)
-    differing = {number: text for number, text in found.differences.items() if text}
+        found = replay(data, task_of(data.task, task, str(folder)), episode, callback)
+    differing = {number: text for number, text in found.items() if text}
     if wants_json():
-        for number, text in found.differences.items():
+        for number, text in found.items():
             answer({"episode": number, "matches": text is None, "difference": text})
         return 1 if differing else 0
-    same = f"{count(found.differences, 'episode')}, {len(found.differences) - len(differing)} the same bit for bit"
-    lines = [*(f"episode {number}: {text}" for number, text in differing.items()), same, *found.causes]
-    answer({}, *lines, f"written to {video}" if video else "")
+    answer(
+        {},
+        *(f"episode {number}: {text}" for number, text in differing.items()),
+        f"{count(found, 'episode')}, {len(found) - len(differing)} the same bit for bit",
+        *(causes(data) if differing else ()),
+    )
     return 1 if differing else 0
 
 
@@ -98,7 +95,7 @@ def show(folder: Path, episode: int | None) -> None:
 
     data = Demonstrations.read(folder)
     if episode is not None:
-        story = _story(data.episode(episode))
+        story = _story(data[episode])
         answer({"episode": episode, "story": story}, *(f"{timestep:6}  {what}" for timestep, what in story))
         return
     assert data.manifest is not None
@@ -126,8 +123,7 @@ def _story(demonstration: Demonstration) -> list[tuple[int, str]]:
 @option("--minari", "NAMESPACE/NAME-vN", "What Minari shall call it.")
 @option("--lerobot", "DIR", "New folder for LeRobot.")
 @option("--rate", "HZ", "Timesteps in a second, for LeRobot (by default what the data set says, or else 10).")
-@option("--task", "TASK", "Where the task is, if it is not registered, so that Minari can make its environment again.")
-def export(folder: Path, minari: str | None, lerobot: Path | None, rate: float | None, task: str | None) -> None:
+def export(folder: Path, minari: str | None, lerobot: Path | None, rate: float | None) -> None:
     """Write a data set in another format: as one of Minari's, or of LeRobot's (v3.0).
 
     Minari keeps its data sets in MINARI_DATASETS_PATH or ~/.minari/datasets; for LeRobot it is a folder of your choice.
@@ -135,15 +131,13 @@ def export(folder: Path, minari: str | None, lerobot: Path | None, rate: float |
     """
     from bilevel.demonstrations.dataset import Demonstrations
     from bilevel.demonstrations.export import export_to_lerobot, export_to_minari
-    from bilevel.tasks.registry import find_task, registered_task
 
     if (minari is None) == (lerobot is None):
         raise BadInput("say which format it shall be: either --minari NAMESPACE/NAME-vN or --lerobot DIR")
     data = Demonstrations.read(folder)
     with progress_line() as callback:
         if minari:
-            found_task = find_task(task) if task else registered_task(data.task)
-            target = export_to_minari(data, minari, found_task, callback)
+            target = export_to_minari(data, minari, callback)
             reader = f"minari.load_dataset({minari!r})"
         else:
             target = export_to_lerobot(data, lerobot or Path(), rate, callback)
@@ -161,13 +155,8 @@ def export(folder: Path, minari: str | None, lerobot: Path | None, rate: float |
 @required("--task", "TASK", "The task to learn: its name, or file.py:task.")
 @option("--format", ("npz", "minari", "lerobot", "robomimic"), "The format, where it is not seen.", name="form")
 @option("--perceive", "FILE:FUNCTION", "From an observation, or that and its info, to a Scene (by default the task's).")
-@option("--hindsight", "final|each|FILE:FUNCTION", "Goals: what holds at the end, each fact that comes true, or found.")
-@option("--controls-from", "expert|FILE:FUNCTION", "Who makes controls where none, or others, were recorded.")
-@option("--rate", "HZ", "How many timesteps per second to keep.")
-@option("--recorded-rate", "HZ", "How many there are, if the recordings do not say.")
-@option("--combine", ("mean", "sum", "last"), "How the controls between two kept timesteps become one.", "mean")
+@option("--hindsight", "FILE:FUNCTION", "From the scenes of play to the demonstrations in it.")
 @option("--clip", bool, "Move controls that are out of the action space's bounds to these, instead of refusing them.")
-@option("--mask", "NAME", "Only those episodes of a robomimic file that this mask names.")
 @option("--objects", "N>0", "How many objects the environment has in which a policy will practise (by default 3).")
 @shared("env-args")
 def import_(source: str, output: Path, task: str, **options: Any) -> None:
@@ -183,14 +172,11 @@ def import_(source: str, output: Path, task: str, **options: Any) -> None:
         data = import_demonstrations(source, find_task(task), output, callback=callback, **options)
     report = data.report
     assert report is not None
-    values = {"output": str(output), "read": report.read, "kept": len(data), "steps": data.steps}
-    values |= {"dropped": report.dropped, "rate": report.rate, "controls": report.controls, "notes": report.notes}
-    rate = f" at {report.rate:g} Hz" if report.rate else ""
+    values = {"output": str(output), "read": report.found, "kept": len(data), "steps": data.steps}
     answer(
-        values,
-        f"{count(report.read, 'episode')} read, {count(data, 'demonstration')} kept, {data.steps} steps{rate}",
-        *(f"dropped: {number} {reason}" for reason, number in report.dropped.most_common()),
-        f"controls: {', '.join(f'{what} ({number})' for what, number in report.controls.most_common())}",
+        {**values, "dropped": report.dropped, "notes": report.notes},
+        f"{count(report.found, 'episode')} read, {count(data, 'demonstration')} kept, {data.steps} steps",
+        f"dropped: {_numbers(report.dropped)}" if report.dropped else "",
         *report.notes,
         f"written to {output}",
     )
@@ -226,20 +212,12 @@ def _values(found: Diagnosis) -> dict[str, Any]:
     """Return what is in a data set, and whether one could learn from it, as JSON has it."""
     import msgspec
 
-    contents = found.contents
-    names = ("episodes", "steps", "actions", "events", "exogenous", "objects", "unreached", "reached_at_once")
-    groups = [{"demonstrator": who, "outcome": how, "episodes": n} for (who, how), n in contents.groups.items()]
+    names = ("episodes", "steps", "actions", "exogenous", "demonstrators", "goals", "reached")
+    kinds = ("unexplained", "ambiguous", "flickers")
     verdicts = {"rules": found.for_rules, "network": found.for_network}
-    values = {
-        **{name: getattr(contents, name) for name in names},
-        "groups": groups,
-        "goals": {name: {"wanted": n, "reached": contents.reached[name]} for name, n in contents.goals.items()},
-        "unexplained_changes": contents.unexplained,
-        "ambiguous_changes": contents.ambiguous,
-        "flickers": contents.flickers,
-        "controls": found.controls,
-        "verdicts": {name: {"answer": each.answer, "reason": each.reason} for name, each in verdicts.items()},
-    }
+    values: dict[str, Any] = {name: getattr(found.contents, name) for name in (*names, *kinds)}
+    values["controls"] = found.controls
+    values["verdicts"] = {name: {"answer": each.answer, "reason": each.reason} for name, each in verdicts.items()}
     return {name: msgspec.to_builtins(value, str_keys=True) for name, value in values.items()}
 
 
@@ -249,24 +227,14 @@ def _lines(diagnosis: Diagnosis) -> Iterator[str]:
     source = diagnosis.manifest.source
     rate = f", {source.rate:g} Hz" if source and source.rate else ""
     yield f"{diagnosis.manifest.settings.task}: {count(found.episodes, 'episode')}, {found.steps} steps{rate}"
-    for (who, outcome), number in sorted(found.groups.items()):
-        yield f"{outcome}{f', shown by {who}' if who else ''}: {count(number, 'episode')}"
-    numbers = (f"{name} {' or '.join(map(str, sorted(counts)))}" for name, counts in found.objects.items())
-    yield f"objects: {', '.join(numbers)}"
+    yield f"shown by: {_numbers(found.demonstrators)}" if any(found.demonstrators) else ""
     yield f"actions: {_numbers(found.actions)}"
-    events = f" (events: {_numbers(found.events)})" if found.events else ""
-    yield f"exogenous changes: {found.exogenous}{events}; changes with several explanations: {found.several}"
+    yield f"exogenous changes: {found.exogenous}; changes with several explanations: {found.several}"
     yield from kind_lines([*found.unexplained, *found.ambiguous])
-    if flickers := found.flickers:
-        yield f"flickers, undone after a few steps: {sum(kind.count for kind in flickers)}"
-        yield from kind_lines(flickers)
+    yield f"flickers, undone after a few steps: {sum(kind.count for kind in found.flickers)}" if found.flickers else ""
+    yield from kind_lines(found.flickers)
     goals = (f"{name} {found.reached[name]} of {number}" for name, number in sorted(found.goals.items()))
     yield f"goals that hold at the end: {', '.join(goals) or 'there are none'}"
-    for number, facts in list(found.unreached.items())[:1]:
-        without = f"{count(found.unreached, 'episode')} without, first episode {number}"
-        yield f"  {without}: {', '.join(facts)} does not hold; is what was seen last on record?"
-    for number in found.reached_at_once[:1]:
-        yield f"  {count(found.reached_at_once, 'episode')} in which nothing was to be done, first episode {number}"
     yield from (f"controls: number {index} is always {value:g}" for index, value in controls.constant.items())
     for index, share in controls.out_of_bounds.items():
         yield f"controls: number {index} leaves its bounds in {max(share, 0.01):.0%} of the steps"
@@ -279,8 +247,7 @@ def kind_lines(kinds: Sequence[Kind]) -> Iterator[str]:
         yield f"  {kind.count} × {kind.change}{reported}"
         if reported:
             continue
-        parts = [f"{', '.join(facts)} {how}" for facts, how in ((kind.came, "came"), (kind.went, "went")) if facts]
-        yield f"      first in episode {kind.episode} at step {kind.step}: {'; '.join(parts)}"
+        yield f"      first in episode {kind.episode} at step {kind.step}: {kind.first}"
         if kind.actions:
             yield f"      may be {' or '.join(kind.actions)}"
         elif kind.nearest:
@@ -290,4 +257,4 @@ def kind_lines(kinds: Sequence[Kind]) -> Iterator[str]:
 
 
 def _numbers(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{name} {number}" for name, number in sorted(counts.items())) or "none"
+    return ", ".join(f"{name or 'unknown'} {number}" for name, number in sorted(counts.items())) or "none"

@@ -13,7 +13,7 @@ from bilevel.cli.output import answer, count, progress_line, tracked
 from bilevel.symbolic.domain import BadInput
 
 if TYPE_CHECKING:
-    from bilevel.demonstrations.checking import Kind
+    from bilevel.demonstrations.traces import Kind
     from bilevel.domain_learning.check import DomainReport
     from bilevel.domain_learning.operators import LearnedDomain
 

@@ -213,8 +213,8 @@ def learn(
 
 def _from_demonstrations(folder: Path, algorithm: str, callback: Callback) -> RulesFound:
     """Learn from the traces of a data set, as it is labelled."""
-    from bilevel.demonstrations.checking import Contents
     from bilevel.demonstrations.dataset import Demonstrations
+    from bilevel.demonstrations.traces import Contents
     from bilevel.rules.learning import learn_rules
 
     data = Demonstrations.read(folder)

@@ -1,4 +1,4 @@
-"""Collecting a data set from a task's expert: in parallel, and so that it can be stopped, killed and taken up again.
+"""Collecting a data set from a task's expert, so that it can be stopped and taken up again, and replaying it.
 
 The manifest is written first, then a file for each episode as soon as it is recorded, then the manifest again with the
 list of all files. What a file holds depends on the settings and its number alone, so it does not matter who records it.
@@ -7,7 +7,7 @@ list of all files. What a file holds depends on the settings and its number alon
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,21 +20,20 @@ from numpy.typing import NDArray
 
 from bilevel.demonstrations.dataset import (
     DOMAIN,
+    KEYFRAME,
     MANIFEST,
     MOST_EPISODES,
-    CollectionReport,
     CollectionSettings,
+    Demonstration,
     Demonstrations,
     FileEntry,
     Manifest,
-    file_name,
-    make_entry,
-    read_episode,
+    Report,
     read_manifest,
+    whole_episodes,
     write_episode,
     write_manifest,
 )
-from bilevel.demonstrations.demonstration import KEYFRAME, Demonstration
 from bilevel.files import folder_lock, write_atomically
 from bilevel.json_files import Damaged
 from bilevel.parallel import parallel
@@ -47,7 +46,9 @@ from bilevel.symbolic.domain import Action, BadInput
 from bilevel.symbolic.pddl import write_domain
 from bilevel.tasks.controls import Control
 from bilevel.tasks.perception import PERFECT, Perception, read_perception
+from bilevel.tasks.scene import Scene
 from bilevel.tasks.scene_env import SUCCESS, SceneEnv
+from bilevel.tasks.spec import Spec
 from bilevel.tasks.task import OBJECTS, Snapshot, Task, TaskError
 from bilevel.versions import differences, versions
 
@@ -73,7 +74,7 @@ def collect(
     What is there already is kept, so a collection that was stopped goes on. `noise` is the amplitude of the bursts
     that perturb the expert's controls, such as 0.7; `perception`, such as "noise=0.005,missed=0.01", is what is wrong
     with what the expert sees; `arguments` are further ones of the task's `make_env`. The files are the same for any
-    number of `workers`. `collected` of the demonstrations says what was there, and why attempts failed.
+    number of `workers`. The `report` of the demonstrations says what was there, and why attempts failed.
 
         data = collect(task, "build/cubes", objects=3, episodes=200, workers=2)
     """
@@ -92,11 +93,12 @@ def collect(
         versions=versions(task.packages),
     )
     with folder_lock(folder, "collecting"):
-        known = _begun(folder, wanted)
-        entries, broken = _existing_episodes(folder, known, episodes)
-        report = CollectionReport(len(entries), broken)
+        known = _begun(folder, wanted, write_domain(task.domain))
+        report = Report()
+        entries = {number: entry for number, _, entry in whole_episodes(folder, known, report.notes)}
+        report.found = len(entries)
         missing = [index for index in range(episodes) if index not in entries]
-        _write_domain(task, folder)
+        write_atomically(folder / DOMAIN, write_domain(task.domain))
         if missing:
             if others := differences(known.versions, task.packages):
                 raise BadInput(f"{folder}: was begun with {others}; choose another --output")
@@ -104,12 +106,12 @@ def collect(
         callback(Progress("collecting", len(entries), episodes))
         for index, entry, failures in parallel(Recorder(task, settings, folder), missing, workers):
             entries[index] = entry
-            report.failures.update(failures)
-            callback(Progress("collecting", len(entries), episodes, {"failed attempts": report.failures.total()}))
+            report.dropped.update(failures)
+            callback(Progress("collecting", len(entries), episodes, {"failed attempts": report.dropped.total()}))
         files = tuple(entries[index] for index in range(episodes))
         write_manifest(folder, msgspec.structs.replace(wanted, versions=known.versions, files=files, complete=True))
     data = Demonstrations.read(folder)
-    data.collected = report
+    data.report = report
     return data
 
 
@@ -148,8 +150,11 @@ def _is_plain(value: Any) -> bool:
 # What is there already
 
 
-def _begun(folder: Path, wanted: Manifest) -> Manifest:
+def _begun(folder: Path, wanted: Manifest, domain: str) -> Manifest:
     """Return the manifest of what was begun in the folder, or the one that is wanted if nothing was."""
+    path = folder / DOMAIN
+    if path.exists() and path.read_bytes() != domain.encode():
+        raise BadInput(f"{path}: not the domain of the task; {ELSEWHERE}")
     if not (folder / MANIFEST).exists():
         if any(folder.glob("episode-*.npz")):
             raise BadInput(f"{folder}: there are episodes but no {MANIFEST}; {ELSEWHERE}")
@@ -160,7 +165,7 @@ def _begun(folder: Path, wanted: Manifest) -> Manifest:
         raise BadInput(f"{error}; {ELSEWHERE}") from None
     for reason, holds in {
         "holds imported demonstrations, to which none can be added": known.source is not None,
-        f"was begun with {known.settings.differences(wanted.settings)}": known.settings != wanted.settings,
+        f"was begun with other settings, by {known.command}": known.settings != wanted.settings,
         "was begun when the task had another spec": known.spec != wanted.spec,
         "was begun when the task had another action space": known.controls != wanted.controls,
         f"holds {known.episodes} episodes, more than the {wanted.episodes} wanted": known.episodes > wanted.episodes,
@@ -168,26 +173,6 @@ def _begun(folder: Path, wanted: Manifest) -> Manifest:
         if holds:
             raise BadInput(f"{folder}: {reason}; {ELSEWHERE}")
     return known
-
-
-def _existing_episodes(folder: Path, known: Manifest, episodes: int) -> tuple[dict[int, FileEntry], tuple[str, ...]]:
-    """Return the entries of the episodes that are there, whole, and what is wrong with the others."""
-    entries, broken = {}, []
-    for index in range(episodes):
-        if (folder / file_name(index)).exists():
-            try:
-                entries[index] = make_entry(index, *read_episode(folder, known, index))
-            except BadInput as error:
-                broken.append(str(error))
-    return entries, tuple(broken)
-
-
-def _write_domain(task: Task, folder: Path) -> None:
-    path, text = folder / DOMAIN, write_domain(task.domain)
-    if not path.exists():
-        write_atomically(path, text)
-    elif path.read_text(encoding="utf-8", errors="replace") != text:
-        raise BadInput(f"{path}: not the domain of the task '{task.name}'; {ELSEWHERE}")
 
 
 # Recording
@@ -287,3 +272,84 @@ def _stacked(snapshots: Sequence[Snapshot]) -> dict[str, NDArray[Any]]:
         return {name: np.stack([snapshot[name] for snapshot in snapshots]) for name in parts}
     except (KeyError, ValueError):
         raise BadInput("save(env) must always give the same arrays, each of the same shape") from None
+
+
+# Replaying
+
+
+def replay(
+    demonstrations: Demonstrations, task: Task, episode: int | None = None, callback: Callback = silent
+) -> dict[int, str | None]:
+    """Execute demonstrations, or the `episode` of this number, again; return where each first differs, if it does."""
+    numbers = range(len(demonstrations)) if episode is None else [episode]
+    found: dict[int, str | None] = {}
+    with closing(SceneEnv(task, **demonstrations.arguments)) as env:
+        for number in numbers:
+            found[number] = replay_episode(demonstrations[number], env)
+            different = sum(difference is not None for difference in found.values())
+            callback(Progress("replaying", len(found), len(numbers), {"different": different}))
+    return found
+
+
+def causes(demonstrations: Demonstrations) -> tuple[str, ...]:
+    """Return what may be behind episodes that are not the same again."""
+    manifest = demonstrations.manifest
+    if manifest and manifest.source:
+        return ("the data set was imported: an episode happens again only if its seed was recorded, too",)
+    others = differences(manifest.versions, manifest.versions) if manifest else ""
+    return (
+        f"the data set was made with {others}" if others else "the data set may be of another kind of machine",
+        "or the simulator keeps something from one episode to the next: make it anew at each reset(seed)",
+    )
+
+
+class _Executed(Policy):
+    """The policy that does again what was done."""
+
+    def __init__(self, demonstration: Demonstration) -> None:
+        self._controls = iter(demonstration.executed)
+
+    def act(self, scene: Scene) -> Control | None:
+        return next(self._controls, None)
+
+
+def replay_episode(demonstration: Demonstration, env: SceneEnv) -> str | None:
+    """Execute the controls again from the seed; return where what is seen and saved first differs, if it does."""
+    policy = _Executed(demonstration)
+    recording = Recording(env, policy)
+    again = recording.demonstration(rollout(env, policy, demonstration.seed, callback=recording), demonstration.seed)
+    both = zip(_timesteps(demonstration, env.task.spec), _timesteps(again, env.task.spec), strict=False)
+    for timestep, (then, now) in enumerate(both):
+        for what in (what for what in then if what in now):  # there are no snapshots where the task cannot save
+            amount = _difference(then[what], now[what])
+            if amount is not None:
+                return f"first differs at step {timestep}: {what}{amount}"
+    if (demonstration.outcome, demonstration.steps) != (again.outcome, again.steps):
+        return f"first differs at step {min(demonstration.steps, again.steps)}: the outcome"
+    return None
+
+
+def _timesteps(demonstration: Demonstration, spec: Spec) -> Iterator[dict[str, Any]]:
+    """Give all that is compared of each timestep, with the snapshot where there is one."""
+    goals, keyframes = demonstration.at_each_timestep(demonstration.goals), demonstration.keyframes.tolist()
+    for now, scene in enumerate(demonstration.scenes(spec)):
+        parts = demonstration.snapshots.items() if now in keyframes else ()
+        yield {
+            "'agent'": scene.values,
+            "the objects": list(scene.objects.items()),
+            "'features'": scene.features,
+            "the goal": goals[now],
+            "the events": [event for when, event in demonstration.events if when == now],
+            **{f"'snapshot.{name}'": np.asarray(part[keyframes.index(now)]) for name, part in parts},
+        }
+
+
+def _difference(one: Any, other: Any) -> str | None:
+    """Return by how much two values differ at most, if they are numbers; `None` where they are the same bit for bit."""
+    if not isinstance(one, np.ndarray):
+        return None if one == other else ""
+    if (one.dtype, one.shape, one.tobytes()) == (other.dtype, other.shape, other.tobytes()):
+        return None
+    if one.shape != other.shape:
+        return ""
+    return f" by {np.abs(np.subtract(one, other, dtype=np.float64)).max(initial=0.0):.3g}"

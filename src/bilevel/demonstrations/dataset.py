@@ -1,76 +1,324 @@
 """A data set: a folder with a manifest, which says what it is and how it was made, and a file for each demonstration.
 
-A demonstration is read when it is asked for. Demonstrations that were made otherwise can be in memory instead.
+A demonstration is one episode of an expert, with all that it takes to learn from it and to live through it again. As a
+file it is a compressed npz archive of plain arrays, with the rest as JSON among them; the same demonstration always
+gives the same bytes. It is read when it is asked for, and checked: a file is whole and sensible, or it is refused with
+the reason. Demonstrations that were made otherwise can be in memory instead.
 """
 
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import shlex
-import shutil
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal, overload
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 import bilevel
-from bilevel.demonstrations.demonstration import Demonstration, decode_demonstration, encode_demonstration
 from bilevel.files import write_atomically
-from bilevel.json_files import Count, Name, decode, read_bytes
+from bilevel.json_files import Count, Name, decode, encode, read_bytes
 from bilevel.policies.rollout import Perturbation
+from bilevel.progress import Callback, Progress, silent
 from bilevel.seeds import training_seed
-from bilevel.symbolic.domain import BadInput, Domain
+from bilevel.symbolic.domain import Action, Atom, BadInput, Domain, Facts
 from bilevel.symbolic.pddl import read_adl_domain
-from bilevel.tasks.controls import Controls
+from bilevel.tasks.controls import BoxControls, Controls
 from bilevel.tasks.perception import PERFECT, Perception
+from bilevel.tasks.scene import Array, Roster, Scene
 from bilevel.tasks.spec import Spec, read_spec
 from bilevel.tasks.task import NOT_OF_ENVIRONMENTS, OBJECTS
 
 FORMAT = 2
 MANIFEST, DOMAIN = "manifest.json", "domain.pddl"
 MOST_EPISODES = 100_000  # their numbers have five digits
-OWN = "bilevel"  # the folder, in what is exported for others, with the data set itself
+KEYFRAME = 64  # steps from one snapshot of the simulator to the next
+
+Value = TypeVar("Value")
+Changes = tuple[tuple[int, Value], ...]  # each with the timestep from which on it holds
+
+
+@dataclass(frozen=True, repr=False)
+class Demonstration:
+    """A timestep is what is seen before a step, and at the end: there is one more than there are steps.
+
+    `controls` are what the expert wanted, to be imitated; `executed` is what was done, which differs where it was
+    perturbed, to be replayed. Events come with the timestep at which they were first seen. Those of an expert of the
+    task leave the last three fields as they are; they are for demonstrations that come from elsewhere.
+    """
+
+    objects: Mapping[str, str]  # the types of all that were ever visible, those of one type side by side
+    agent: Array  # (timesteps, agent features)
+    features: Array  # (timesteps, objects, columns)
+    visible: NDArray[np.bool_]  # (timesteps, objects)
+    controls: NDArray[Any]  # (steps, ...)
+    executed: NDArray[Any]  # (steps, ...)
+    actions: tuple[Action | None, ...]  # (steps,): what the expert was doing, where it says so
+    states: Changes[Facts]
+    goals: Changes[Facts]
+    events: Changes[str] = ()
+    outcome: str = "success"
+    seed: int = 0
+    attempt: int = 0  # how many episodes with other seeds had failed before
+    snapshots: Mapping[str, NDArray[Any]] = field(default_factory=dict)  # (keyframes, ...) each; may be none
+    demonstrator: str = ""  # who it was, where there are several
+    own_goals: bool = False  # whether only `goals` tells what was wanted, and not the task's `goal(scene)`
+    has_controls: bool = True  # else `controls` and `executed` are zeros, as what was done is not on record
+
+    @classmethod
+    def of(
+        cls, scenes: Sequence[Scene], states: list[Facts], goals: list[Facts], controls: NDArray[Any], **further: Any
+    ) -> Demonstration:
+        """Return the demonstration in which these scenes were seen and so labelled; `further` are other fields."""
+        objects = all_objects(scenes)
+        features, visible = _in_rows(scenes, objects)
+        defaults: dict[str, Any] = {"executed": controls, "actions": (None,) * len(controls)}
+        return cls(
+            objects=objects,
+            agent=np.stack([scene.values for scene in scenes]),
+            features=features,
+            visible=visible,
+            controls=controls,
+            states=changes(states),
+            goals=changes(goals),
+            **(defaults | further),
+        )
+
+    def __repr__(self) -> str:
+        return f"Demonstration({len(self.objects)} objects, {self.steps:,} steps, {self.outcome})"
+
+    @property
+    def steps(self) -> int:
+        """How many controls were given."""
+        return len(self.controls)
+
+    def scenes(self, spec: Spec) -> list[Scene]:
+        """Return the scene of every timestep; these share a roster for as long as no object comes or goes."""
+        scenes = []
+        roster = Roster({})
+        for now, visible in enumerate(self.visible):
+            if now == 0 or (visible != self.visible[now - 1]).any():
+                seen = zip(self.objects.items(), visible, strict=True)
+                roster = Roster({name: kind for (name, kind), is_visible in seen if is_visible})
+            features = self.features[now] if len(roster.names) == len(self.objects) else self.features[now][visible]
+            scenes.append(Scene.from_arrays(spec, self.agent[now], features, roster))
+        return scenes
+
+    def at_each_timestep(self, changes: Changes[Value]) -> list[Value]:
+        """Return the states or the goals of all timesteps."""
+        ends = [*(start for start, _ in changes[1:]), self.steps + 1]
+        return [value for (start, value), end in zip(changes, ends, strict=True) for _ in range(start, end)]
+
+    def targets(self, controls: Controls) -> Array:
+        """Return the controls to imitate, normalised, (steps, size); `BadInput` where none are on record."""
+        if not self.has_controls:
+            remedy = "learn rules alone: bilevel rules learn --demonstrations DIR"
+            raise BadInput(f"no controls were recorded in this data set, so no network can be learned; {remedy}")
+        return controls.encode(self.controls)
+
+    @property
+    def keyframes(self) -> NDArray[np.int64]:
+        """(keyframes,): the timesteps of the snapshots, the end of the episode among them."""
+        return np.array([*range(0, self.steps, KEYFRAME), self.steps], np.int64)
+
+    def check(self, spec: Spec, controls: Controls) -> None:
+        """Raise `BadInput` where this is no demonstration with such features and controls."""
+        seen = (self.steps + 1, len(self.objects))
+        control = (controls.dtype, (self.steps, *controls.shape))
+        for name, (dtype, shape) in {
+            "agent": ("float32", (self.steps + 1, len(spec.agent))),
+            "features": ("float32", (*seen, len(spec.columns))),
+            "visible": ("bool", seen),
+            "controls": control,
+            "executed": control,
+        }.items():
+            array = getattr(self, name)
+            if (array.dtype, array.shape) != (np.dtype(dtype), shape):
+                raise BadInput(f"'{name}' holds {array.dtype} of shape {array.shape}, not {dtype} of shape {shape}")
+            if array.dtype.kind == "f" and not np.isfinite(array).all():
+                raise BadInput(f"'{name}' holds numbers that are not finite")
+        if not isinstance(controls, BoxControls):
+            for chosen in (self.controls - controls.start, self.executed - controls.start):
+                if chosen.size and not 0 <= chosen.min() <= chosen.max() < controls.n:
+                    raise BadInput(f"a control is out of range: there are {controls.n} controls from {controls.start}")
+        if len(self.actions) != self.steps:
+            raise BadInput(f"{self.steps} controls need as many actions, not {len(self.actions)}")
+        for name, kind in self.objects.items():
+            if kind not in spec.objects:
+                raise BadInput(f"'{name}' is of the type '{kind}', which the spec does not have")
+        roster = Roster(self.objects)
+        for kind in spec.objects:
+            roster.rows(kind)  # side by side
+        for name, changes in (("states", self.states), ("goals", self.goals), ("events", self.events)):
+            times = [timestep for timestep, _ in changes]
+            if times != sorted(times) or (times and not 0 <= times[0] <= times[-1] <= self.steps):
+                raise BadInput(f"'{name}' have timesteps that are not in order, or not those of the episode")
+            if name != "events" and times[:1] != [0]:
+                raise BadInput(f"'{name}' do not begin with the episode")
+        for name, part in self.snapshots.items():
+            if part.dtype.kind not in "fiub" or part.shape[:1] != self.keyframes.shape:
+                what = f"is {part.dtype} of shape {part.shape}, not numbers for {len(self.keyframes)} keyframes"
+                raise BadInput(f"the snapshots' '{name}' {what}")
+
+
+def changes(values: Iterable[Value]) -> Changes[Value]:
+    """Return the values that differ from the one before, with their timesteps."""
+    found: list[tuple[int, Value]] = []
+    for timestep, value in enumerate(values):
+        if not found or found[-1][1] != value:
+            found.append((timestep, value))
+    return tuple(found)
+
+
+def all_objects(scenes: Sequence[Scene]) -> dict[str, str]:
+    """Return the types of all objects that are visible in some scene, those of one type side by side."""
+    types: dict[str, str] = {}
+    known: Roster | None = None
+    for scene in scenes:
+        if scene.roster is known:
+            continue
+        known = scene.roster
+        for name, kind in known.objects.items():
+            if types.setdefault(name, kind) != kind:
+                raise BadInput(f"'{name}' is of the type '{types[name]}' first, then of the type '{kind}'")
+    order = {kind: place for place, kind in enumerate(dict.fromkeys(types.values()))}
+    return dict(sorted(types.items(), key=lambda item: order[item[1]]))
+
+
+def _in_rows(scenes: Sequence[Scene], objects: Mapping[str, str]) -> tuple[Array, NDArray[np.bool_]]:
+    """Return features (timesteps, objects, columns) and what is visible (timesteps, objects), a row for each object."""
+    row = {name: index for index, name in enumerate(objects)}
+    features = np.zeros((len(scenes), len(objects), len(scenes[0].spec.columns)), np.float32)
+    visible = np.zeros(features.shape[:2], np.bool_)
+    for now, scene in enumerate(scenes):
+        if now == 0 or scene.roster is not scenes[now - 1].roster:
+            rows = [row[name] for name in scene.roster.names]
+        features[now, rows] = scene.features
+        visible[now, rows] = True
+    return features, visible
+
+
+# A demonstration as a file
+
+ARRAYS = ("agent", "features", "visible", "controls", "executed")
+ACTION, METADATA = "action", "metadata"
+SNAPSHOT = "snapshot."  # what the names of a snapshot's parts begin with
+
+Words = Annotated[list[str], msgspec.Meta(min_length=1)]  # the name of an action or a predicate, and its arguments
+
+
+class Metadata(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """What is no array. Facts, and actions in the array of that name, are given by their numbers in a list."""
+
+    seed: int
+    attempt: Count
+    outcome: str
+    objects: dict[str, str]
+    actions: list[Words]
+    facts: list[Words]
+    states: list[tuple[Count, list[Count]]]
+    goals: list[tuple[Count, list[Count]]]
+    events: tuple[tuple[Count, str], ...]
+    demonstrator: str = ""
+    own_goals: bool = False
+    has_controls: bool = True
+
+
+AS_THEY_ARE = tuple(name for name in Metadata.__struct_fields__ if name not in ("actions", "facts", "states", "goals"))
+
+
+def encode_demonstration(demonstration: Demonstration) -> bytes:
+    """Return the bytes of a demonstration's file: plain arrays, what is none as JSON in the one called `metadata`."""
+    actions = {action: number for number, action in enumerate(dict.fromkeys(filter(None, demonstration.actions)))}
+    known = sorted({fact for _, facts in (*demonstration.states, *demonstration.goals) for fact in facts})
+    number = {fact: index for index, fact in enumerate(known)}
+    metadata = Metadata(
+        actions=[[name, *arguments] for name, arguments in actions],
+        facts=[[predicate, *terms] for predicate, terms in known],
+        states=[(start, sorted(number[fact] for fact in state)) for start, state in demonstration.states],
+        goals=[(start, sorted(number[fact] for fact in goal)) for start, goal in demonstration.goals],
+        **{name: getattr(demonstration, name) for name in AS_THEY_ARE},
+    )
+    arrays: dict[str, NDArray[Any]] = {name: getattr(demonstration, name) for name in ARRAYS}
+    arrays[ACTION] = np.array([-1 if action is None else actions[action] for action in demonstration.actions], np.int32)
+    arrays[METADATA] = np.frombuffer(msgspec.json.encode(metadata), np.uint8)
+    arrays |= {SNAPSHOT + name: part for name, part in demonstration.snapshots.items()}
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, **arrays)  # type: ignore[arg-type]
+    return buffer.getvalue()
+
+
+def decode_demonstration(data: bytes, spec: Spec, controls: Controls) -> Demonstration:
+    """Return the demonstration in the bytes of a file; `BadInput` with the reason where there is none."""
+    try:
+        demonstration = _decoded(data)
+        demonstration.check(spec, controls)
+    except BadInput:
+        raise
+    except Exception as error:  # numpy, zipfile and zlib raise a dozen kinds
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        raise BadInput(f"no whole npz archive of a demonstration; it may be truncated ({reason:.100})") from None
+    return demonstration
+
+
+def _decoded(data: bytes) -> Demonstration:
+    with np.load(io.BytesIO(data), allow_pickle=False) as archive:
+        arrays = {name: np.asarray(archive[name]) for name in archive.files}
+    plain: dict[str, Any] = {name: arrays.pop(name) for name in ARRAYS}
+    numbers, metadata = arrays.pop(ACTION), decode(arrays.pop(METADATA).tobytes(), Metadata, "the metadata")
+    for name in arrays:
+        if not name.startswith(SNAPSHOT):
+            raise BadInput(f"unknown array '{name}'")
+    actions = [Action(name, tuple(arguments)) for name, *arguments in metadata.actions]
+    if numbers.dtype.kind != "i" or not ((numbers >= -1) & (numbers < len(actions))).all():
+        raise BadInput(f"'{ACTION}' is out of range: there are {len(actions)} actions")
+    facts = [Atom(predicate, tuple(terms)) for predicate, *terms in metadata.facts]
+    states, goals = (
+        tuple((start, frozenset(facts[number] for number in known)) for start, known in changes)
+        for changes in (metadata.states, metadata.goals)
+    )
+    return Demonstration(
+        **plain,
+        **{name: getattr(metadata, name) for name in AS_THEY_ARE},
+        actions=tuple(None if number < 0 else actions[number] for number in numbers),
+        states=states,
+        goals=goals,
+        snapshots={name.removeprefix(SNAPSHOT): part for name, part in arrays.items()},
+    )
+
+
+# Many demonstrations
 
 
 @dataclass
-class CollectionReport:
-    """What a collection found in its folder, and why attempts of the expert were not kept."""
+class Report:
+    """What became of the episodes of a collection or an import."""
 
-    already_there: int = 0  # episodes
-    broken: tuple[str, ...] = ()  # for each file that was broken, and was made again, where it is and why
-    failures: Counter[str] = field(default_factory=Counter)  # attempts that are not kept, by how they ended
-
-
-@dataclass
-class ImportReport:
-    """What became of the episodes that were read."""
-
-    read: int = 0
-    rate: float | None = None
-    controls: Counter[str] = field(default_factory=Counter)  # of episodes, by where they come from
-    dropped: Counter[str] = field(default_factory=Counter)  # by the reason
-    clipped: int = 0  # numbers of controls that were out of bounds
-    notes: list[str] = field(default_factory=list)
+    found: int = 0  # episodes that were in the folder already, or that were read
+    dropped: Counter[str] = field(default_factory=Counter)  # attempts and episodes that are not kept, by the reason
+    notes: list[str] = field(default_factory=list)  # which files were broken and made again, what was left out
 
 
-class Demonstrations(Sequence[Demonstration]):
+class Demonstrations:
     """Demonstrations, and what they are of: the task's name, its spec, its domain, and the controls.
 
     `arguments` are those of the environment, the number of objects among them, as far as they are known. The `items`
-    are in memory, and are checked at once; those of `read` are in a `folder` with a `manifest`. What has just been
-    collected or imported has the report of that.
+    are in memory; those of `read` are in a `folder` with a `manifest`. What has just been collected or imported has
+    the report of that.
     """
 
     folder: Path | None = None
     manifest: Manifest | None = None
-    collected: CollectionReport | None = None
-    report: ImportReport | None = None
+    report: Report | None = None
 
     def __init__(
         self,
@@ -86,11 +334,6 @@ class Demonstrations(Sequence[Demonstration]):
         self.arguments: Mapping[str, Any] = arguments or {}
         self._length = len(items)
         self._item: Callable[[int], Demonstration] = items.__getitem__
-        for number, demonstration in enumerate(items):
-            try:
-                demonstration.check(spec, controls)
-            except BadInput as error:  # noqa: PERF203
-                raise BadInput(f"demonstration {number}: {error}") from None
 
     def __repr__(self) -> str:
         where = f" in {self.folder}" if self.folder else ""
@@ -139,13 +382,6 @@ class Demonstrations(Sequence[Demonstration]):
         found._length = number
         return found
 
-    def copy_to(self, folder: Path) -> None:
-        """Copy the data set to a new folder, if it is in one and all of it is meant."""
-        if self.folder and self.manifest and len(self) == len(self.manifest.files):
-            folder.mkdir()
-            for name in (MANIFEST, DOMAIN, *(entry.file for entry in self.manifest.files)):
-                shutil.copyfile(self.folder / name, folder / name)
-
     @property
     def objects(self) -> int:
         """How many objects there are in the task, as far as that is known."""
@@ -162,12 +398,6 @@ class Demonstrations(Sequence[Demonstration]):
         files = self.manifest.files[: len(self)] if self.manifest else self
         return sum(each.steps for each in files)
 
-    def episode(self, number: int) -> Demonstration:
-        """Return the demonstration of this number; `BadInput` where there is none."""
-        if not 0 <= number < len(self):
-            raise BadInput(f"there is no episode {number}: they are counted from 0 to {len(self) - 1}")
-        return self[number]
-
     @property
     def command(self) -> str:
         """The command that made the data set, but for its --output."""
@@ -176,15 +406,13 @@ class Demonstrations(Sequence[Demonstration]):
     def __len__(self) -> int:
         return self._length
 
-    @overload
-    def __getitem__(self, index: int) -> Demonstration: ...
+    def __getitem__(self, number: int) -> Demonstration:
+        if not 0 <= number < len(self):
+            raise BadInput(f"there is no episode {number}: they are counted from 0 to {len(self) - 1}")
+        return self._item(number)
 
-    @overload
-    def __getitem__(self, index: slice) -> list[Demonstration]: ...
-
-    def __getitem__(self, index: int | slice) -> Demonstration | list[Demonstration]:
-        number = range(len(self))[index]
-        return self._item(number) if isinstance(number, int) else [self._item(each) for each in number]
+    def __iter__(self) -> Iterator[Demonstration]:
+        return map(self._item, range(len(self)))
 
 
 # The manifest
@@ -206,23 +434,6 @@ class CollectionSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True
             if name != OBJECTS and name in self.arguments:
                 raise ValueError(f"'{name}' is no argument of environments")
 
-    def differences(self, other: CollectionSettings) -> str:
-        """Return where these settings differ from others: `objects 3 instead of 4`."""
-        ours, theirs = (
-            {**msgspec.structs.asdict(each), **each.arguments, "perception": str(each.perception) or "perfect"}
-            for each in (self, other)
-        )
-        names = [name for name in ours | theirs if name != "arguments" and ours.get(name) != theirs.get(name)]
-        return ", ".join(f"{name} {ours.get(name)} instead of {theirs.get(name)}" for name in names)
-
-    def words(self, episodes: int) -> list[str]:
-        """Return the words of the command that collects so many episodes, but for its --output."""
-        further = {name: value for name, value in self.arguments.items() if name != OBJECTS}
-        words = ["bilevel", "collect", self.task, "--objects", str(self.arguments[OBJECTS]), *env_args(further)]
-        words += ["--episodes", str(episodes), "--seed", str(self.seed)]
-        words += ["--noise", str(self.noise.amplitude)] if self.noise else []
-        return words + (["--perception", str(self.perception)] if self.perception != PERFECT else [])
-
 
 def env_args(arguments: Mapping[str, Any]) -> list[str]:
     """Return arguments of an environment as words of a command; no words where there are none."""
@@ -240,19 +451,13 @@ class FileEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sha256: str
 
 
-class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class Source(msgspec.Struct, frozen=True, omit_defaults=True):
     """Where the demonstrations of a data set were recorded, if not by `bilevel collect`."""
 
     format: str
     place: str  # a path, or the name of a data set
     options: tuple[str, ...] = ()  # of the import, as words of its command
-    rate: float | None = None  # in Hz, of what was kept, if it is known
-    read: int = 0  # episodes; those of them that were dropped follow, by the reason
-    dropped: dict[str, int] = {}
-
-    def words(self, task: str) -> list[str]:
-        """Return the words of the command that imports them, but for its --output."""
-        return ["bilevel", "import", self.place, "--format", self.format, "--task", task, *self.options]
+    rate: float | None = None  # in Hz, if it is known
 
 
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, dict=True):
@@ -286,8 +491,16 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     @property
     def command(self) -> str:
         """The command that makes the data set, but for its --output."""
-        settings = self.settings
-        return shlex.join(self.source.words(settings.task) if self.source else settings.words(self.episodes))
+        settings, source = self.settings, self.source
+        if source:
+            words = ["import", source.place, "--format", source.format, "--task", settings.task, *source.options]
+            return shlex.join(["bilevel", *words])
+        further = {name: value for name, value in settings.arguments.items() if name != OBJECTS}
+        words = ["collect", settings.task, "--objects", str(settings.arguments[OBJECTS]), *env_args(further)]
+        words += ["--episodes", str(self.episodes), "--seed", str(settings.seed)]
+        words += ["--noise", str(settings.noise.amplitude)] if settings.noise else []
+        words += ["--perception", str(settings.perception)] if settings.perception != PERFECT else []
+        return shlex.join(["bilevel", *words])
 
     def command_for(self, folder: Path) -> str:
         """Return the command that makes the data set in a folder, or goes on making it."""
@@ -295,13 +508,8 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Write a line for each key and for each file."""
-    fields = msgspec.to_builtins(manifest)
-    if manifest.source is None:
-        del fields["source"]
-    files = ",".join(f"\n  {json.dumps(entry)}" for entry in fields.pop("files"))
-    lines = [f"{json.dumps(key)}: {json.dumps(value)},\n" for key, value in fields.items()]
-    write_atomically(folder / MANIFEST, "{\n" + "".join(lines) + f'"files": [{files}]\n}}\n')
+    """Write what a data set says of itself."""
+    write_atomically(folder / MANIFEST, encode(manifest))
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -325,30 +533,43 @@ def file_name(index: int) -> str:
     return f"episode-{index:05d}.npz"
 
 
-def make_entry(index: int, demonstration: Demonstration, data: bytes) -> FileEntry:
-    """Return what a manifest says of a demonstration that is written as `data`."""
-    digest = hashlib.sha256(data).hexdigest()
-    return FileEntry(file_name(index), demonstration.seed, demonstration.attempt + 1, demonstration.steps, digest)
-
-
 def write_episode(folder: Path, index: int, demonstration: Demonstration) -> FileEntry:
     """Write the file of a demonstration, and return what a manifest says of it."""
     data = encode_demonstration(demonstration)
     write_atomically(folder / file_name(index), data)
-    return make_entry(index, demonstration, data)
+    return _entry(index, demonstration, data)
 
 
-def read_episode(folder: Path, manifest: Manifest, index: int) -> tuple[Demonstration, bytes]:
-    """Return one demonstration and the bytes of its file; `BadInput` names the file if it is not what it should be."""
+def _entry(index: int, demonstration: Demonstration, data: bytes) -> FileEntry:
+    digest = hashlib.sha256(data).hexdigest()
+    return FileEntry(file_name(index), demonstration.seed, demonstration.attempt + 1, demonstration.steps, digest)
+
+
+def read_episode(folder: Path, manifest: Manifest, index: int) -> tuple[Demonstration, FileEntry]:
+    """Return one demonstration and its entry; `BadInput` names the file if it is not what it should be."""
     path = folder / file_name(index)
     data = read_bytes(path)
     try:
         demonstration = decode_demonstration(data, manifest.spec, manifest.controls)
+        entry = _entry(index, demonstration, data)
         seed = training_seed(manifest.settings.seed, index, demonstration.attempt)
         if manifest.source is None and demonstration.seed != seed:
             raise BadInput(f"its seed {demonstration.seed} is not that of episode {index}")
-        if manifest.complete and make_entry(index, demonstration, data).sha256 != manifest.files[index].sha256:
+        if manifest.complete and entry.sha256 != manifest.files[index].sha256:
             raise BadInput("not the file that the manifest describes (another sha256)")
     except BadInput as error:
         raise BadInput(f"{path}: {error}") from None
-    return demonstration, data
+    return demonstration, entry
+
+
+def whole_episodes(
+    folder: Path, manifest: Manifest, problems: list[str], callback: Callback = silent
+) -> Iterator[tuple[int, Demonstration, FileEntry]]:
+    """Give the demonstrations whose files are there and whole, with number and entry; others add to the problems."""
+    for number in range(manifest.episodes):
+        if manifest.complete or (folder / file_name(number)).exists():
+            try:
+                yield number, *read_episode(folder, manifest, number)
+            except BadInput as error:
+                problems.append(str(error))
+            callback(Progress("checking", number + 1, manifest.episodes))

@@ -1,26 +1,23 @@
 """Data sets of demonstrations as those of Minari and of LeRobot (v3.0), for programs that read these.
 
 In both, an action is the control that was executed, what the expert wanted and was doing is beside it, and there are as
-many rows for objects as the most that a demonstration has. The folder `bilevel` in what is exported, at which neither
-of them looks, is the data set itself: nothing of it is lost.
+many rows for objects as the most that a demonstration has.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import h5py  # noqa: F401 (Minari needs it, as PIL, but imports it only when it writes)
 import minari
-import msgspec
 import numpy as np
 import PIL  # noqa: F401
 import pyarrow as pa
 import pyarrow.parquet as pq
 from gymnasium import spaces
-from gymnasium.envs.registration import EnvSpec
 from minari.data_collector.episode_buffer import EpisodeBuffer
 from minari.dataset.minari_dataset import parse_dataset_id
 from minari.dataset.minari_storage import MinariStorage
@@ -28,8 +25,7 @@ from minari.namespace import create_namespace, list_local_namespaces
 from minari.storage.datasets_root_dir import get_dataset_path
 from numpy.typing import NDArray
 
-from bilevel.demonstrations.dataset import OWN, Demonstrations
-from bilevel.demonstrations.demonstration import Demonstration
+from bilevel.demonstrations.dataset import Demonstration, Demonstrations
 from bilevel.demonstrations.importing.lerobot_reader import ACTION, EPISODE, FRAME, INDEX, INFO, TASK, TASKS, TIME, V3
 from bilevel.demonstrations.importing.lerobot_reader import SUCCESS as NEXT_SUCCESS
 from bilevel.files import new_folder, write_atomically
@@ -37,8 +33,7 @@ from bilevel.json_files import encode
 from bilevel.progress import Callback, Progress, silent
 from bilevel.symbolic.domain import BadInput, Facts
 from bilevel.tasks.controls import BoxControls, Controls
-from bilevel.tasks.scene_env import SUCCESS, SceneEnv
-from bilevel.tasks.task import Task
+from bilevel.tasks.scene_env import SUCCESS
 
 
 def _rows(demonstrations: Demonstrations) -> int:
@@ -58,50 +53,39 @@ def _text(goal: Facts) -> str:
 # Minari
 
 
-def export_to_minari(
-    demonstrations: Demonstrations,
-    identifier: str,
-    task: Task | None = None,
-    callback: Callback = silent,
-) -> Path:
-    """Write a data set among Minari's own, where MINARI_DATASETS_PATH says, and return its folder.
-
-    If the `task` is given, and found by a name or in a module, Minari can make its environment again.
-    """
+def export_to_minari(demonstrations: Demonstrations, identifier: str, callback: Callback = silent) -> Path:
+    """Write a data set among Minari's own, where MINARI_DATASETS_PATH says, and return its folder."""
     try:
         parse_dataset_id(identifier if "//" not in identifier else "")  # two would be another name for a folder
     except (ValueError, TypeError):  # the latter where there is no version
         raise BadInput(f"'{identifier}' is no name of a Minari data set; an example of one: mine/cubes-v0") from None
     target = Path(get_dataset_path(identifier)).absolute()
-    spec, manifest, rows = demonstrations.spec, demonstrations.manifest, _rows(demonstrations)
+    spec, rows = demonstrations.spec, _rows(demonstrations)
     observation = {
         "agent": spaces.Box(-np.inf, np.inf, (len(spec.agent),), np.float32),
         "objects": spaces.Box(-np.inf, np.inf, (rows, len(spec.columns)), np.float32),
         "visible": spaces.MultiBinary(rows),
     }
-    columns = {"agent": list(spec.agent), "objects": list(spec.columns)}
-    how = msgspec.to_builtins({"settings": manifest.settings, "versions": manifest.versions}) if manifest else {}
+    about = {
+        "dataset_id": identifier,
+        "minari_version": minari.__version__,
+        "algorithm_name": "expert",
+        "description": f"An expert at the task {demonstrations.task} ({demonstrations.command}).",
+        "bilevel": {"features": {"agent": list(spec.agent), "objects": list(spec.columns)}},
+    }
     with new_folder(target) as folder:
         storage = MinariStorage.new(
             folder / "data",
             observation_space=spaces.Dict(observation),
             action_space=_action_space(demonstrations.controls),
-            env_spec=_environment(task, demonstrations) if task else None,
             data_format="hdf5",
         )
-        storage.update_metadata(
-            {
-                "dataset_id": identifier,
-                "minari_version": minari.__version__,
-                "algorithm_name": "expert",
-                "description": f"An expert at the task {demonstrations.task} ({demonstrations.command}).",
-                "bilevel": {"features": columns, **how},
-            }
-        )
-        storage.update_episodes(_minari_episodes(demonstrations, rows, callback))
+        storage.update_metadata(about)
+        for number, demonstration in enumerate(demonstrations, 1):
+            storage.update_episodes([minari_episode(demonstration, rows)])
+            callback(Progress("exporting", number, len(demonstrations)))
         names = (json.dumps(list(demonstration.objects.items())) for demonstration in demonstrations)
         storage.update_episode_metadata([{"objects": each} for each in names])
-        demonstrations.copy_to(folder / OWN)
         namespace = identifier.rpartition("/")[0]
         if namespace and namespace not in list_local_namespaces():
             create_namespace(namespace)
@@ -113,21 +97,6 @@ def _action_space(controls: Controls) -> spaces.Space[Any]:
         return spaces.Discrete(controls.n, start=controls.start)
     low, high = (np.reshape(bound, controls.shape).astype(controls.dtype) for bound in (controls.low, controls.high))
     return spaces.Box(low, high, dtype=low.dtype.type)
-
-
-def _environment(task: Task, demonstrations: Demonstrations) -> EnvSpec | None:
-    """Return what Gymnasium needs to make the environment again, if it can, wherever the data set is taken."""
-    spec: EnvSpec | None = SceneEnv(task, **demonstrations.arguments).env.spec
-    if spec is None and task.source and ".py:" not in task.source:
-        arguments = {"task": task.source, **demonstrations.arguments}
-        return EnvSpec("bilevel/task-v0", "bilevel.tasks.registry:make_env", disable_env_checker=True, kwargs=arguments)
-    return spec
-
-
-def _minari_episodes(demonstrations: Demonstrations, rows: int, callback: Callback) -> Iterator[EpisodeBuffer]:
-    for number, demonstration in enumerate(demonstrations, 1):
-        yield minari_episode(demonstration, rows)
-        callback(Progress("exporting", number, len(demonstrations)))
 
 
 def minari_episode(demonstration: Demonstration, rows: int) -> EpisodeBuffer:
@@ -171,17 +140,13 @@ USUAL_RATE = 10.0  # Hz
 STATE, EXPERT_CONTROL, SUBTASK = "observation.state", "expert_control", "subtask_index"
 FILE = "chunk-{chunk_index:03d}/file-{file_index:03d}.parquet"
 FIRST = FILE.format(chunk_index=0, file_index=0)
-IN_FIRST_FILE = {f"{table}/{part}_index": 0 for table in ("data", "meta/episodes") for part in ("chunk", "file")}
-QUANTILES = {"q01": 0.01, "q10": 0.1, "q50": 0.5, "q90": 0.9, "q99": 0.99}
-
+IN_FIRST_FILE = [f"{table}/{part}_index" for table in ("data", "meta/episodes") for part in ("chunk", "file")]
+TEXT = "__index_level_0__"  # the index of a table, to pandas
 Columns = dict[str, NDArray[Any]]  # (frames, ...) each
 
 
 def export_to_lerobot(
-    demonstrations: Demonstrations,
-    output: Path | str,
-    rate: float | None = None,
-    callback: Callback = silent,
+    demonstrations: Demonstrations, output: Path | str, rate: float | None = None, callback: Callback = silent
 ) -> Path:
     """Write a data set as a new folder of LeRobot's, and return it; `BadInput` where there is something already.
 
@@ -204,15 +169,14 @@ def export_to_lerobot(
     frames = {name: np.concatenate([part[name] for part in parts]) for name in names}
     frames[INDEX] = np.arange(len(frames[INDEX]))
     with new_folder(Path(output)) as folder:
-        _write_table(folder / "data" / FIRST, pa.table({name: _column(array) for name, array in frames.items()}))
-        _write_table(folder / "meta/episodes" / FIRST, pa.Table.from_pylist(_index(parts, list(tasks))))
-        _write_table(folder / f"{TASKS}.parquet", _texts_table(tasks, TASK))
-        _write_table(folder / "meta/subtasks.parquet", _texts_table(subtasks, SUBTASK))
+        _write_table(folder / "data" / FIRST, {name: _column(array) for name, array in frames.items()})
+        _write_table(folder / "meta/episodes" / FIRST, _index(parts, list(tasks)))
+        _write_texts(folder / f"{TASKS}.parquet", tasks, TASK)
+        _write_texts(folder / "meta/subtasks.parquet", subtasks, SUBTASK)
         statistics = {name: _statistics(array) for name, array in frames.items()}
         write_atomically(folder / "meta/stats.json", encode(statistics))
         info = _info(frames, len(parts), len(tasks), rate, list(demonstrations.spec.agent))
         write_atomically(folder / INFO, encode(info))
-        demonstrations.copy_to(folder / OWN)
     return Path(output)
 
 
@@ -271,22 +235,24 @@ def _info(frames: Columns, episodes: int, tasks: int, rate: float, agent: list[s
     }
 
 
-def _index(parts: list[Columns], tasks: list[str]) -> list[dict[str, Any]]:
+def _index(parts: list[Columns], tasks: list[str]) -> dict[str, Any]:
     """Return what the index says of each episode: where it is, and how long."""
-    rows, start = [], 0
-    for number, part in enumerate(parts):
-        end = start + len(part[FRAME])
-        place = {"length": end - start, "dataset_from_index": start, "dataset_to_index": end}
-        rows.append({EPISODE: number, "tasks": [tasks[part[TASK][0]]], **place, **IN_FIRST_FILE})
-        start = end
-    return rows
+    lengths = np.array([len(part[FRAME]) for part in parts])
+    ends = np.cumsum(lengths)
+    return {
+        EPISODE: np.arange(len(parts)),
+        "tasks": [[tasks[part[TASK][0]]] for part in parts],
+        "length": lengths,
+        "dataset_from_index": ends - lengths,
+        "dataset_to_index": ends,
+        **dict.fromkeys(IN_FIRST_FILE, np.zeros_like(lengths)),
+    }
 
 
 def _statistics(array: NDArray[Any]) -> dict[str, list[float]]:
     """Return the statistics of a column, by which LeRobot normalises what its policies see and do."""
     numbers = np.asarray(array, np.float64).reshape(len(array), -1)
     found = {"min": numbers.min(0), "max": numbers.max(0), "mean": numbers.mean(0), "std": numbers.std(0)}
-    found |= {name: np.quantile(numbers, share, axis=0) for name, share in QUANTILES.items()}
     return {**{name: values.tolist() for name, values in found.items()}, "count": [len(numbers)]}
 
 
@@ -295,15 +261,14 @@ def _column(array: NDArray[Any]) -> pa.Array:
     return flat if array.ndim == 1 else pa.FixedSizeListArray.from_arrays(flat, array.shape[1])
 
 
-def _texts_table(texts: Mapping[str, int], column: str) -> pa.Table:
-    """Return the numbers of texts as pandas writes a table whose index they are: LeRobot asks for them by that."""
-    table = pa.table({column: list(texts.values()), "__index_level_0__": list(texts)})
+def _write_texts(path: Path, texts: Mapping[str, int], column: str) -> None:
+    """Write the numbers of texts as pandas writes a table whose index they are: LeRobot asks for them by that."""
     plain = {"field_name": column, "name": column, "pandas_type": "int64", "numpy_type": "int64", "metadata": None}
-    index = {"field_name": "__index_level_0__", "name": None, "pandas_type": "unicode", "numpy_type": "object"}
-    columns = {"index_columns": ["__index_level_0__"], "columns": [plain, {**index, "metadata": None}]}
-    return table.replace_schema_metadata({"pandas": msgspec.json.encode({**columns, "column_indexes": []})})
+    index = {"field_name": TEXT, "name": None, "pandas_type": "unicode", "numpy_type": "object", "metadata": None}
+    about = {"index_columns": [TEXT], "columns": [plain, index], "column_indexes": []}
+    _write_table(path, {column: list(texts.values()), TEXT: list(texts)}, {"pandas": json.dumps(about)})
 
 
-def _write_table(path: Path, table: pa.Table) -> None:
+def _write_table(path: Path, columns: Mapping[str, Any], about: Mapping[str, str] | None = None) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    pq.write_table(table, path, compression="snappy")
+    pq.write_table(pa.table(dict(columns), metadata=about), path, compression="snappy")

@@ -1,16 +1,23 @@
-"""From demonstrations to high-level traces, and to the high-level action of every step."""
+"""What demonstrations say at the high level: their traces, the action of each step, and what is odd in the labels."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from bilevel.demonstrations.demonstration import Demonstration
-from bilevel.rules.traces import Abstraction, traces_from_states
-from bilevel.symbolic.domain import Domain, Facts
+import msgspec
+
+from bilevel.demonstrations.dataset import Demonstration, Demonstrations
+from bilevel.progress import Callback, Progress, silent
+from bilevel.rules.nearest import nearest_action
+from bilevel.rules.traces import Abstraction, Change, Trace, traces_from_states
+from bilevel.symbolic.domain import Atom, Domain, Facts
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.task import Task
+
+MOST_EXAMINED = 20  # kinds of changes, for which the nearest action is sought
 
 
 def label(
@@ -60,3 +67,139 @@ def labelled(number: int, demonstration: Demonstration, domain: Domain, task: Ta
     states, goals = label(demonstration, task)
     found = explain(demonstration, domain, states, goals, use_recorded=False)
     return LabelledEpisode(number, demonstration, states, goals, found)
+
+
+# What is in a data set
+
+
+class Contents:
+    """What is in some demonstrations, gathered one by one, and to be asked for when all are in."""
+
+    def __init__(self, domain: Domain) -> None:
+        self.domain = domain
+        self.traces: list[Trace] = []
+        self.episodes = self.steps = 0
+        self.exogenous = self.several = 0  # changes that no action explains, and that several do
+        self.actions: Counter[str] = Counter()  # carried out, by schema
+        self.demonstrators: Counter[str] = Counter()  # episodes, by who showed them
+        self.without_controls = 0  # episodes
+        self.goals: Counter[str] = Counter()  # facts that were wanted at the end, by predicate
+        self.reached: Counter[str] = Counter()  # of these, those that held
+        self._unclear: list[Noted] = []
+        self._flickers: list[Noted] = []
+
+    @classmethod
+    def of(cls, demonstrations: Demonstrations, callback: Callback = silent) -> Contents:
+        """Return what is in demonstrations, as they were labelled when they were recorded."""
+        contents = cls(demonstrations.domain)
+        for number, demonstration in enumerate(demonstrations):
+            contents.add(labelled(number, demonstration, contents.domain))
+            callback(Progress("labelling", number + 1, len(demonstrations)))
+        return contents
+
+    def add(self, episode: LabelledEpisode) -> None:
+        """Take in one episode."""
+        number, demonstration, states, goals, found = episode
+        self.traces += found.traces
+        self.episodes += 1
+        self.steps += demonstration.steps
+        self.exogenous += found.exogenous
+        self.several += found.ambiguous
+        self.actions.update(step.action.action.name for trace in found.traces for step in trace.steps)
+        self.demonstrators[demonstration.demonstrator] += 1
+        self.without_controls += not demonstration.has_controls
+        self.goals.update(fact.predicate for fact in goals[-1])
+        self.reached.update(fact.predicate for fact in goals[-1] & states[-1])
+        events = {timestep for timestep, _ in demonstration.events}
+        for noted, changes in ((self._unclear, found.unclear), (self._flickers, found.flickers)):
+            noted += (Noted(number, each, demonstration.objects, each.step in events) for each in changes)
+
+    @property
+    def unexplained(self) -> list[Kind]:
+        """The kinds of changes that no action explains, with the nearest action."""
+        return kinds_of((each for each in self._unclear if not each.change.actions), self.domain)
+
+    @property
+    def ambiguous(self) -> list[Kind]:
+        """The kinds of changes that several actions explain."""
+        return kinds_of(each for each in self._unclear if each.change.actions)
+
+    @property
+    def flickers(self) -> list[Kind]:
+        """The kinds of changes that were undone after a few steps."""
+        return kinds_of(self._flickers)
+
+
+# Changes of labels, counted by what they are but for the objects in them
+
+
+class Noted(NamedTuple):
+    """A change in an episode, the types of the objects there, and whether the environment reported it as an event."""
+
+    episode: int
+    change: Change
+    objects: Mapping[str, str]
+    is_reported: bool = False
+
+    @property
+    def facts(self) -> list[tuple[str, Atom]]:
+        """The facts that came, each with a plus, and those that went, each with a minus."""
+        before, after = self.change.before, self.change.after
+        came, went = sorted(after - before), sorted(before - after)
+        return [*(("+", fact) for fact in came), *(("-", fact) for fact in went)]
+
+    def lifted(self) -> str:
+        """Return what came and went, with variables named by types in the place of objects: `+on(?cube, ?spot)`."""
+        variables: dict[str, str] = {}
+        taken: Counter[str] = Counter()
+        for name in (name for _, fact in self.facts for name in fact.terms):
+            if name not in variables:
+                kind = self.objects.get(name, "object")
+                taken[kind] += 1
+                variables[name] = f"?{kind}{taken[kind] if taken[kind] > 1 else ''}"
+        return " ".join(f"{sign}{_renamed(fact, variables)}" for sign, fact in self.facts)
+
+
+def _renamed(fact: Atom, names: Mapping[str, str]) -> Atom:
+    return Atom(fact.predicate, tuple(names[name] for name in fact.terms))
+
+
+class Kind(msgspec.Struct):
+    """Changes that are the same but for the objects in them; all but the first three fields are about the first."""
+
+    change: str  # lifted: "+on(?cube, ?spot) -holding(?cube)"
+    count: int
+    reported: int  # by the environment, as events
+    episode: int
+    step: int
+    first: str  # "+on(cube1, spot2) -holding(cube1)"
+    actions: tuple[str, ...]  # that explain it; none, or several
+    nearest: str | None = None  # action, where none explains it
+    lacks: str | None = None  # what is in its way
+
+
+def kinds_of(changes: Iterable[Noted], domain: Domain | None = None) -> list[Kind]:
+    """Return the kinds of these changes, the most frequent first; with a domain, these have its nearest action."""
+    groups: dict[str, list[Noted]] = {}
+    for each in changes:
+        groups.setdefault(each.lifted(), []).append(each)
+    ordered = sorted(groups.items(), key=lambda item: (-len(item[1]), item[0]))
+    return [
+        _kind(name, group, domain if place < MOST_EXAMINED else None) for place, (name, group) in enumerate(ordered)
+    ]
+
+
+def _kind(name: str, group: Sequence[Noted], domain: Domain | None) -> Kind:
+    episode, change, objects, _ = first = group[0]
+    nearest = nearest_action(domain, change.before, change.after, objects) if domain else None
+    return Kind(
+        change=name,
+        count=len(group),
+        reported=sum(each.is_reported for each in group),
+        episode=episode,
+        step=change.step,
+        first=" ".join(f"{sign}{fact}" for sign, fact in first.facts),
+        actions=tuple(map(str, change.actions)),
+        nearest=str(nearest.action.action) if nearest else None,
+        lacks=str(nearest.lacks) if nearest else None,
+    )

@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from bilevel.demonstrations.checking import Kind, Noted, kinds_of
+from bilevel.demonstrations.traces import Kind, Noted, kinds_of
 from bilevel.domain_learning.changes import Seen, ShownEpisode, require_declared
 from bilevel.domain_learning.conditions import never_mattered
 from bilevel.rules.matching import Binding, join

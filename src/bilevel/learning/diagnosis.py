@@ -9,9 +9,8 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from bilevel.demonstrations.checking import Contents, readable_episodes
-from bilevel.demonstrations.dataset import DOMAIN, Manifest, read_manifest
-from bilevel.demonstrations.traces import LabelledEpisode, explain, labelled
+from bilevel.demonstrations.dataset import DOMAIN, Manifest, read_manifest, whole_episodes
+from bilevel.demonstrations.traces import Contents, LabelledEpisode, explain, labelled
 from bilevel.lowlevel.encoding import Unseen, encode_episode, encoding_of
 from bilevel.progress import Callback, silent
 from bilevel.rules.learning import learn_rules
@@ -70,8 +69,10 @@ def diagnose(folder: Path, task: Task | None = None, callback: Callback = silent
     """
     manifest, problems = read_manifest(folder), list[str]()
     domain = task.domain if task else read_adl_domain(folder / DOMAIN)
-    readable = readable_episodes(folder, manifest, problems, callback)
-    found = diagnose_episodes(manifest, domain, (labelled(number, each, domain, task) for number, each in readable))
+    if not manifest.complete:
+        problems.append(f"{folder}: not complete; go on with: {manifest.command_for(folder)}")
+    whole = whole_episodes(folder, manifest, problems, callback)
+    found = diagnose_episodes(manifest, domain, (labelled(number, each, domain, task) for number, each, _ in whole))
     return problems, found
 
 
@@ -149,7 +150,7 @@ def _why_no_rules(contents: Contents, domain: Domain) -> str:
     if not domain.schemas:
         return "the domain has no actions; learn them with: bilevel domain learn, or bilevel learn --learn-domain"
     if not contents.goals:
-        return "no episode has a goal; `bilevel import` can find goals in hindsight"
+        return "no episode has a goal"
     if not contents.traces:
         return "no change of the labels is the effect of an action; compare labels and domain"
     return "no fact of a goal becomes true by the effects of an action; compare goal, labels and domain"

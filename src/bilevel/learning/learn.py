@@ -24,8 +24,7 @@ import msgspec
 import numpy as np
 from safetensors.numpy import load, save
 
-from bilevel.demonstrations.dataset import Demonstrations
-from bilevel.demonstrations.demonstration import Demonstration
+from bilevel.demonstrations.dataset import Demonstration, Demonstrations
 from bilevel.demonstrations.traces import explain, label
 from bilevel.files import folder_lock, write_atomically
 from bilevel.learning.dagger import (

@@ -11,18 +11,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bilevel.demonstrations.checking import Contents
 from bilevel.demonstrations.collect import collect
 from bilevel.demonstrations.dataset import Demonstrations, read_manifest
-from bilevel.demonstrations.importing.array_reader import recordings_in_memory
-from bilevel.demonstrations.importing.importer import Combine, every, import_demonstrations, thin
+from bilevel.demonstrations.importing.importer import import_demonstrations
+from bilevel.demonstrations.importing.npz_reader import recordings_in_memory
 from bilevel.demonstrations.importing.recorded import RecordedEpisode, Recordings
-from bilevel.demonstrations.traces import label
+from bilevel.demonstrations.traces import Contents
 from bilevel.rules.learning import learn_rules
 from bilevel.symbolic.domain import Atom, BadInput
 from bilevel.tasks.scene import Scene
-from bilevel.tasks.task import Expert, Task
-from recorded_episodes import Raw, from_vector, import_arrays, next_velocity, raw
+from bilevel.tasks.task import Task
+from recorded_episodes import Raw, from_vector, import_arrays, raw
 from tiny_task import SPEC, TINY, TINY_DISCRETE
 
 NO_EXPERT = replace(TINY, expert=None)
@@ -70,7 +69,7 @@ def not_finite(scenes: list[Scene]) -> list[Scene]:
 @pytest.mark.parametrize(
     ("seen", "task", "reason"),
     [
-        (raw(0).vectors, TINY, "episode 0, step 0: perceive(observation, info, None) raised IndexError"),
+        (raw(0).vectors, TINY, "episode 0, step 0: perceive(observation, info, None) of the task"),
         (raw(0).scenes[:3], TINY, "episode 0: 3 observations, but "),
         (not_finite(raw(0).scenes), TINY, "step 4, episode 0: the agent's 'y' is not a finite number"),
         (raw(0).scenes, replace(TINY, label=lambda scene: [Atom("nowhere")]), "label(scene) gave nowhere(), but the "),
@@ -92,7 +91,7 @@ def test_failed_episodes_are_dropped_and_counted() -> None:
     half = raw(1, give_up_after=40)
     data = imported(raw(0), half)
     assert data.report is not None
-    assert (data.report.read, len(data), data.report.dropped) == (2, 1, {"that failed": 1})
+    assert (data.report.found, len(data), data.report.dropped) == (2, 1, {"that failed": 1})
     assert refusal(half).endswith("of 1 episodes none can be used: 1 that failed")
 
 
@@ -108,48 +107,9 @@ def test_what_was_recorded_of_success_counts_more_than_the_goal() -> None:
 # What was done
 
 
-def test_without_controls_the_expert_is_asked() -> None:
-    episode = raw(0)
-    data = imported(episode, task=TINY, actions=False)
-    assert data.report is not None
-    assert data.report.controls == {"asked of the expert": 1}
-    known = [step for step, action in enumerate(label_actions(data)) if action is not None]
-    assert np.array_equal(data[0].controls[known], np.array(episode.actions)[known])
-    assert len(known) > 0.9 * data[0].steps
-
-
-def label_actions(data: Demonstrations) -> Any:
-    from bilevel.demonstrations.traces import explain
-
-    return explain(data[0], data.domain, *label(data[0])).actions
-
-
-def test_an_expert_that_is_made_for_an_environment_is_not_asked() -> None:
-    knowing = replace(TINY, expert=lambda env: Expert(control=lambda scene, action: env.nothing))
-    assert not imported(raw(0), task=knowing, actions=False)[0].has_controls
-    assert refusal(raw(0), task=knowing, controls_from="expert").startswith(
-        "--controls-from expert: the task 'tiny' lacks"
-    )
-
-
-def test_controls_are_made_by_a_function() -> None:
-    episode = raw(0)
-    (found,) = imported(episode, actions=False, controls_from=next_velocity)
-    assert np.allclose(found.controls, np.array(episode.actions), atol=1e-6)
-
-    def halved(scene: Scene, after: Scene, recorded: Any) -> Any:
-        return recorded[:3] / 2
-
-    wide = np.pad(np.array(episode.actions), ((0, 0), (0, 4)))
-    data = import_arrays([episode.scenes], [wide], task=TINY, controls_from=halved)
-    assert np.array_equal(data[0].controls, np.array(episode.actions) / 2)
-
-
 def test_without_any_controls_there_are_rules_but_no_network(tmp_path: Path) -> None:
     episodes = [raw(seed) for seed in range(3)]
     with_them, without = imported(*episodes), imported(*episodes, actions=False)
-    assert without.report is not None
-    assert without.report.controls == {"none": 3}
     rules, same = (learn_rules(Contents.of(data).traces, data.domain) for data in (with_them, without))
     assert list(map(str, rules)) == list(map(str, same)) != []
     with pytest.raises(BadInput, match=r"^no controls were recorded in this data set, so no network can be learned"):
@@ -159,7 +119,7 @@ def test_without_any_controls_there_are_rules_but_no_network(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("task", "change", "reason"),
     [
-        (TINY, lambda array: array[:, :2], "episode 0: a control has 2 numbers, but the task takes 3; give --controls"),
+        (TINY, lambda array: array[:, :2], "episode 0: a control has 2 numbers, but the task takes 3; import arrays"),
         (TINY, lambda array: array * np.inf, "episode 0, step 0: the control is ["),
         (TINY, lambda array: array * 2, " numbers of controls are out of the action space's bounds; --clip moves them"),
         (TINY_DISCRETE, lambda array: array[:, 0] * 0 + 2.5, "step 0: the control is 2.5, but the task takes whole nu"),
@@ -230,73 +190,21 @@ def test_a_function_cuts_an_episode_and_adds_what_was_wanted() -> None:
     assert (data[1].controls == raw(0).actions[data[0].steps :]).all()
 
 
-def test_the_final_facts_were_wanted() -> None:
-    (found,) = in_hindsight("final", task=TINY, play=False)
-    assert found.own_goals
-    assert found.goals[-1][1] == {Atom("at", ("parcel1", "spot1")), Atom("at", ("parcel2", "spot2"))}
-    assert found.goals[0][1] == {Atom("at", ("parcel1", "spot1"))}, "the other parcel has not arrived yet"
-
-
-def test_each_fact_that_came_true_was_wanted() -> None:
-    first, second = in_hindsight("each", task=TINY, play=False)
-    assert first.goals[-1][1] == {Atom("at", ("parcel1", "spot1"))}
-    assert second.goals[-1][1] == {Atom("at", ("parcel2", "spot2"))}
-    assert first.own_goals
-    assert first.steps + second.steps == len(raw(0).actions)
-
-
 @pytest.mark.parametrize(
     ("given", "reason"),
     [
-        ([(0, 5)], "must give start, end, and scenes or facts, but gave tuple (0, 5)"),
-        ([(5, 5, [])], "gave timesteps 5 to 5, but the episode has 0 to"),
-        ([(0, 5, ["at"])], "gave neither scenes nor facts, but 'at'"),
+        ([(0, 5)], "must give start, end and scenes, but gave tuple (0, 5)"),
+        ([(5, 5, [])], "gave 0 scenes for timesteps 5 to 5, both included, of 0 to "),
         ([(0, 5, raw(0).scenes[:5])], "gave 5 scenes for timesteps 0 to 5, both included"),
-        ([(0, 5, [Atom("at", ("parcel1", "spot1"))])], "1 in which what hindsight wants is not achieved"),
-        ([(0, 5, [Atom("lying", ("parcel1",))])], "1 in which nothing was achieved"),
-        ([(0, 5, [])], "1 without a goal"),
+        ([(0, 1, ["at", "at"])], "returned a str, not a bilevel.Scene"),
+        ([(0, 5, raw(0).scenes[:6])], "1 that failed"),
+        ([(0, 1, raw(0).scenes[-2:]), (0, 1, raw(0).scenes[-1:] * 2)], "perceive gives the same arrays"),
         ([], "1 in which hindsight found nothing"),
     ],
 )
 def test_what_makes_no_sense_is_refused(given: Any, reason: str) -> None:
     with pytest.raises(BadInput, match=re.escape(reason)):
         in_hindsight(lambda scenes: given, task=TINY, play=False)
-
-
-# Other rates
-
-EPISODE = RecordedEpisode("one", list("abcdefgh"), np.array([[1.0, 0], [2, 0], [3, 1], [4, 1], [5, 0], [6, 0], [7, 1]]))
-
-
-@pytest.mark.parametrize(("combine", "numbers"), [("mean", [2, 5, 7]), ("sum", [6, 15, 7]), ("last", [3, 6, 7])])
-def test_controls_are_combined_and_the_end_is_kept(combine: Combine, numbers: list[float]) -> None:
-    found = thin(EPISODE, 3, combine, switches=[1])
-    assert found.observations == ["a", "d", "g", "h"]
-    assert found.controls is not None
-    assert found.controls[:, 0].tolist() == numbers
-    assert found.controls[:, 1].tolist() == [1, 0, 1]
-
-
-def test_choices_are_the_last_ones_and_infos_are_thinned() -> None:
-    infos = [{"now": now} for now in range(5)]
-    found = thin(RecordedEpisode("one", list("abcde"), np.array([3, 1, 4, 1]), infos), 2, "mean")
-    assert found.controls is not None
-    assert found.controls.tolist() == [1, 1]
-    assert found.infos == [{"now": 0}, {"now": 2}, {"now": 4}]
-    assert thin(RecordedEpisode("one", list("abcde")), 2, "mean").controls is None
-
-
-def test_rates() -> None:
-    assert every(None, None) == every(30, None) == 1
-    assert every(30, 10) == 3
-    for recorded, wanted, reason in (
-        (None, 10, "give --recorded-rate HZ"),
-        (30, 0, "0 Hz is no whole part"),
-        (30, 20, "20 Hz is no whole part of the recorded 30 Hz; that would be: 30, 15, 10, 7.5, 6, ..."),
-        (30, 60, "60 Hz is no whole part"),
-    ):
-        with pytest.raises(BadInput, match=reason.replace(".", r"\.")):
-            every(recorded, wanted)
 
 
 # The data set
@@ -310,15 +218,14 @@ def recordings(*seeds: int, **further: Any) -> Recordings:
 def test_a_folder_is_a_data_set_like_any_other(tmp_path: Path) -> None:
     seen: list[int] = []
     from_file = replace(recordings(0, 1), format="npz", place="my play.npz", rate=20.0)
-    options: dict[str, Any] = {"objects": 2, "rate": 10, "callback": lambda progress: seen.append(progress.done)}
+    options: dict[str, Any] = {"objects": 2, "clip": True, "callback": lambda progress: seen.append(progress.done)}
     data = import_demonstrations(from_file, TINY, tmp_path / "set", **options)
     assert (seen, len(data), data.objects, data.env_arguments) == ([1, 2], 2, 2, {"slip_rate": 0.0})
-    assert data[0].steps == -(-len(raw(0).actions) // 2)
     assert Contents.of(data).actions == {"pick": 4, "put": 4}
     source = read_manifest(tmp_path / "set").source
     assert source is not None
-    assert (source.rate, source.read, source.dropped) == (10, 2, {})
-    assert data.command == "bilevel import 'my play.npz' --format npz --task tiny --rate 10 --objects 2"
+    assert source.rate == 20
+    assert data.command == "bilevel import 'my play.npz' --format npz --task tiny --clip --objects 2"
     with pytest.raises(BadInput, match="holds imported demonstrations, to which none can be added; choose another"):
         collect(TINY, tmp_path / "set", objects=3, episodes=2)
 

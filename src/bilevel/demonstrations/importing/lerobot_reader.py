@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from bilevel.demonstrations.importing.recorded import RecordedEpisode, Recordings, reading, refuse_own, timesteps
+from bilevel.demonstrations.importing.recorded import RecordedEpisode, Recordings, reading
 from bilevel.json_files import Count, decode, read_bytes
 from bilevel.symbolic.domain import BadInput
 
@@ -47,9 +47,9 @@ class Info(msgspec.Struct, frozen=True):
     features: dict[str, Feature]
 
 
-def read_lerobot(folder: Path) -> Recordings:
+def read(source: str) -> Recordings:
     """Return the episodes of a data set; `BadInput` names the file that is not what it should be."""
-    refuse_own(folder)
+    folder = Path(source)
     path = folder / INFO
     if not path.is_file():
         raise BadInput(f"{folder}: no LeRobot data set: there is no {INFO} in it")
@@ -97,11 +97,11 @@ def _episodes(
                 raise BadInput(f"{path}: episode {number} is of a task that {TASKS} does not list")
             seen = {name: frames[name] for name in kept if name.startswith(OBSERVATION)}
             others = {name: frames[name] for name in kept if name not in (*seen, ACTION)}
-            yield RecordedEpisode(
-                name=f"episode {number}",
-                observations=timesteps(seen, f"{path}: the observations"),
-                controls=frames.get(ACTION),
-                infos=timesteps({"task": texts, **others}, f"{path}: the infos"),
+            yield RecordedEpisode.of_arrays(
+                f"{path}, episode {number}",
+                seen,
+                frames.get(ACTION),
+                {"task": texts, **others},
                 success=bool(frames[SUCCESS][-1:].any()) if SUCCESS in kept else None,
             )
             number, total = number + 1, total + length

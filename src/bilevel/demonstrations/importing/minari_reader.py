@@ -5,7 +5,6 @@ Infos that are not there for each observation are left out.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ import PIL  # noqa: F401
 from gymnasium import spaces
 from minari.storage.datasets_root_dir import get_dataset_path
 
-from bilevel.demonstrations.importing.recorded import RecordedEpisode, Recordings, reading, refuse_own, timesteps
+from bilevel.demonstrations.importing.recorded import RecordedEpisode, Recordings, reading
 from bilevel.json_files import decode, read_bytes
 from bilevel.symbolic.domain import BadInput
 
@@ -37,11 +36,10 @@ class EpisodeMetadata(msgspec.Struct):
     demonstrator: str | None = None
 
 
-def read_minari(source: str) -> Recordings:
+def read(source: str) -> Recordings:
     """Return the episodes of a data set, given as its folder or as the name under which Minari knows it."""
     with reading(source):
         folder = Path(source) if Path(source).is_dir() else Path(get_dataset_path(source))
-        refuse_own(folder)
         path = folder / "data"
         if not path.is_dir():
             raise BadInput(f"{source}: there is no Minari data set here, nor in {folder}; see: minari list local")
@@ -58,26 +56,10 @@ def _episode(dataset: Any, number: int, metadata: MinariMetadata, where: str) ->
     with reading(where):
         (data,) = dataset.iterate_episodes([number])
         (given,) = dataset.storage.get_episode_metadata([number])
-        about = msgspec.convert(_plain(given), EpisodeMetadata, strict=False)
-        observations = timesteps(data.observations, f"{where}: the observations")
-        return RecordedEpisode(
-            where,
-            observations,
-            data.actions,
-            _infos(data.infos, len(observations)),
-            demonstrator=about.demonstrator or metadata.algorithm_name or "",
-            seed=max(0, about.seed or 0),
-        )
-
-
-def _infos(infos: Any, length: int) -> list[Any] | None:
-    try:
-        found = timesteps(infos, "the infos") if isinstance(infos, Mapping) and infos else []
-    except BadInput:
-        return None
-    return found if len(found) == length else None
-
-
-def _plain(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return attributes of HDF5, which gives NumPy's numbers, as plain values."""
-    return {name: value.tolist() if isinstance(value, np.generic) else value for name, value in given.items()}
+        plain = {name: value.tolist() if isinstance(value, np.generic) else value for name, value in given.items()}
+        about = msgspec.convert(plain, EpisodeMetadata, strict=False)
+        further = {"demonstrator": about.demonstrator or metadata.algorithm_name or "", "seed": max(0, about.seed or 0)}
+        try:
+            return RecordedEpisode.of_arrays(where, data.observations, data.actions, data.infos, **further)
+        except BadInput:  # infos that are not there for each observation
+            return RecordedEpisode.of_arrays(where, data.observations, data.actions, **further)

@@ -9,13 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bilevel.demonstrations.dataset import MANIFEST, OWN
 from bilevel.symbolic.domain import BadInput
 
 NUMBERS = "fiub"  # the kinds of NumPy's types that are numbers
@@ -54,6 +52,21 @@ class RecordedEpisode:
             raise BadInput(f"{self.name}: {lengths}; there must be one more, or as many")
         self.controls = controls[: max(0, seen - 1)]
 
+    @classmethod
+    def of_arrays(
+        cls, name: str, observations: Any, controls: Any = None, infos: Any = None, after: Any = None, **further: Any
+    ) -> RecordedEpisode:
+        """Return the episode in arrays, or trees or lists, with a row for each timestep.
+
+        The last row of `after`, the next observations, is what was seen at the very end.
+        """
+        seen = timesteps(observations, f"{name}: the observations")
+        known = timesteps(infos, f"{name}: the infos") if infos is not None and len(infos) else None
+        if after is not None:
+            seen += timesteps(after, f"{name}: the next observations")[-1:]
+            known = known and [*known, {}]
+        return cls(name, seen, controls, known, **further)
+
 
 @dataclass(frozen=True)
 class Recordings:
@@ -73,7 +86,7 @@ def timesteps(parts: Any, what: str) -> list[Any]:
     timesteps({"robot": robot, "cubes": (first, second)})[7]  # {"robot": robot[7], "cubes": (first[7], second[7])}
     """
     if not isinstance(parts, Mapping | tuple):
-        if np.ndim(parts) == 0:
+        if not isinstance(parts, list) and np.ndim(parts) == 0:
             raise BadInput(f"{what}: a single value, not one for each timestep")
         return list(parts)
     names = list(parts) if isinstance(parts, Mapping) else range(len(parts))
@@ -97,9 +110,3 @@ def reading(place: object) -> Iterator[None]:
     except Exception as error:  # numpy, zipfile, h5py, Arrow and Minari raise dozens of kinds
         reason = " ".join(str(error).split()) or type(error).__name__
         raise BadInput(f"{place}: damaged, or of another format: {reason:.200}") from None
-
-
-def refuse_own(folder: Path) -> None:
-    """`BadInput` for an export of ours, which has the data set itself in it."""
-    if (folder / OWN / MANIFEST).is_file():
-        raise BadInput(f"{folder}: was exported by bilevel; the data set itself is in {folder / OWN}, use it as it is")

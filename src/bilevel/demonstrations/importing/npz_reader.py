@@ -8,18 +8,19 @@ timestep; `terminals` or `timeouts`, or both, are true where an episode ends, an
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bilevel.demonstrations.importing.recorded import NUMBERS, RecordedEpisode, Recordings, reading, timesteps
+from bilevel.demonstrations.importing.recorded import NUMBERS, RecordedEpisode, Recordings, reading
 from bilevel.symbolic.domain import BadInput
 
 OBSERVATIONS, NEXT, ACTIONS = "observations", "next_observations", "actions"
 ENDS = ("terminals", "timeouts")
-NOT_INFO = (OBSERVATIONS, NEXT, ACTIONS, "rewards", *ENDS)
+PARTS = (OBSERVATIONS, NEXT, ACTIONS, *ENDS)  # all with as many rows
 
 
 def recordings_in_memory(
@@ -41,16 +42,15 @@ def recordings_in_memory(
             raise BadInput(f"there are observations of {len(observations)} episodes, but {name} of {len(column)}")
 
     def episode(number: int) -> RecordedEpisode:
-        name, seen = f"episode {number}", observations[number]
         fields: dict[str, Any] = {key: column[number] for key, column in columns.items()}
-        seen = seen if isinstance(seen, list) else timesteps(seen, f"{name}: its observations")
-        return RecordedEpisode(name, seen, **fields)
+        return RecordedEpisode.of_arrays(f"episode {number}", observations[number], **fields)
 
     return Recordings("arrays", "(arrays in memory)", map(episode, range(len(observations))), len(observations))
 
 
-def read_npz(path: Path) -> Recordings:
+def read(source: str) -> Recordings:
     """Return the episodes of an npz file, or of all those in a folder, in the order of their names."""
+    path = Path(source)
     files = sorted(path.glob("*.npz")) if path.is_dir() else [path]
     if not files:
         raise BadInput(f"{path}: there are no npz files in it")
@@ -60,43 +60,33 @@ def read_npz(path: Path) -> Recordings:
 def _episodes(path: Path) -> Iterator[RecordedEpisode]:
     with reading(path), np.load(path, allow_pickle=False) as archive:
         arrays = {name: np.asarray(archive[name]) for name in archive.files}
-    seen, after, controls = _parts(arrays, OBSERVATIONS), _parts(arrays, NEXT), arrays.get(ACTIONS)
-    if seen is None:
+    lengths = [len(np.atleast_1d(array)) for name, array in arrays.items() if _role(name) == OBSERVATIONS]
+    if not lengths:
         raise BadInput(f"{path}: there is no array '{OBSERVATIONS}'; there are: {', '.join(arrays) or 'none'}")
-    observations = timesteps(seen, f"{path}: the observations")
-    total = len(observations)
-    following = None if after is None else timesteps(after, f"{path}: the {NEXT}")
-    lengths = {name: len(np.atleast_1d(arrays[name])) for name in (ACTIONS, *ENDS) if name in arrays}
-    for name, length in (lengths | ({} if following is None else {NEXT: len(following)})).items():
-        if length != total:
-            raise BadInput(f"{path}: {total} observations, but '{name}' has {length} rows")
-    others = {
-        name.removeprefix("infos/"): array
-        for name, array in arrays.items()
-        if name.split("/")[0] not in NOT_INFO and array.ndim and len(array) == total
-    }
-    infos = timesteps(others, f"{path}: the infos") if others else None
-    start = 0
-    for number, end in enumerate(_ends(arrays, path, total)):
-        now = slice(start, end + 1)
-        last = [] if following is None else [following[end]]
-        yield RecordedEpisode(
-            f"{path.name}, episode {number}",
-            observations[now] + last,
-            None if controls is None else controls[now],
-            None if infos is None else infos[now] + [{} for _ in last],
-        )
-        start = end + 1
-
-
-def _ends(arrays: Mapping[str, NDArray[Any]], path: Path, total: int) -> list[int]:
-    """Return the last timestep of each episode, as far as the arrays say so; the last of all is one."""
-    ends = np.arange(total) == total - 1
-    for mark in (arrays[name] for name in ENDS if name in arrays):
-        if mark.shape != (total,) or mark.dtype.kind not in NUMBERS:
+    total = lengths[0]
+    for name, array in arrays.items():
+        if _role(name) in PARTS and array.shape[:1] != (total,):
+            raise BadInput(f"{path}: {total} observations, but '{name}' is of shape {array.shape}")
+    ends = np.arange(1, total + 1) == total
+    for name in (name for name in ENDS if name in arrays):
+        if arrays[name].ndim != 1 or arrays[name].dtype.kind not in NUMBERS:
             raise BadInput(f"{path}: {' and '.join(ENDS)} must have one number for each timestep")
-        ends |= mark != 0
-    return [int(end) for end in np.flatnonzero(ends)] if total else [-1]
+        ends |= arrays[name] != 0
+    columns = {name: array for name, array in arrays.items() if array.shape[:1] == (total,)}
+    for number, (start, end) in enumerate(pairwise([0, *(np.flatnonzero(ends) + 1).tolist()])):
+        now = {name: array[start:end] for name, array in columns.items()}
+        others = (name for name in now if _role(name) not in (*PARTS, "rewards"))
+        yield RecordedEpisode.of_arrays(
+            f"{path}, episode {number}",
+            _parts(now, OBSERVATIONS),
+            now.get(ACTIONS),
+            {name.removeprefix("infos/"): now[name] for name in others},
+            _parts(now, NEXT),
+        )
+
+
+def _role(name: str) -> str:
+    return name.split("/")[0]
 
 
 def _parts(arrays: Mapping[str, NDArray[Any]], name: str) -> Any:
