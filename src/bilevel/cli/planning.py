@@ -36,14 +36,7 @@ FORMAT = 1  # of JSON files
     "start; `lama` needs the extra `planners`.",
 )
 def solve(
-    domain: Path,
-    problem: Path,
-    rules: Path,
-    plan: Path | None,
-    memoryless: bool,
-    fallback: str | None,
-    seed: int,
-    max_steps: int | None,
+    domain: Path, problem: Path, rules: Path, plan: Path | None, memoryless: bool, fallback: str | None, **options: Any
 ) -> int:
     """Solve a problem by rules, without search, or with --fallback.
 
@@ -59,12 +52,12 @@ def solve(
     ready = time.perf_counter()
     searched = range(0)
     if fallback is None:
-        solution = solve(read_domain, read_problem, read, seed=seed, max_steps=max_steps, commit=not memoryless)
+        solution = solve(read_domain, read_problem, read, commit=not memoryless, **options)
     else:
         from bilevel.rule_learning.fallback import solve_with_fallback
 
         solution, searched = solve_with_fallback(
-            read_domain, read_problem, read, fallback=fallback, max_steps=max_steps, commit=not memoryless
+            read_domain, read_problem, read, fallback=fallback, max_steps=options["max_steps"], commit=not memoryless
         )
     solved = time.perf_counter()
     steps, reason = len(solution.plan.actions), ""
