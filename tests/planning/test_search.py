@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from exact_fond import achieves_goal, all_actions
+from exact_fond import achieves_goal, all_actions, reachable
 from fond_problems import random_problem, random_walk
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -21,7 +21,7 @@ from bilevel.planning.planner import Deadline, Status, TimeUp
 from bilevel.planning.search import breadth_first, search, search_until
 from bilevel.symbolic.domain import Atom, Domain, Problem
 from bilevel.symbolic.pddl import compiled, parse_adl_domain, parse_domain, parse_problem
-from bilevel.symbolic.semantics import applicable, progress, successors
+from bilevel.symbolic.semantics import applicable, cost_of, progress, successors
 from bilevel.tabletop.problems import shipped_domain
 
 PATIENT = settings(max_examples=150, deadline=None)
@@ -84,6 +84,30 @@ def test_grounding_once_gives_the_same_plans(seed: int) -> None:
             state = progress(state, step.ground(domain)[1])
         new = sorted(random_walk(rng, domain, problem) - state)
         problem = replace(problem, state=state, goal=frozenset(new[:2]))
+
+
+@PATIENT
+@given(st.integers(0, 10**9), st.integers(0, 10**9))
+def test_cheapest_plans_are_as_cheap_as_the_definition_says(seed: int, costs: int) -> None:
+    (domain, problem), rng = random_problem(seed), random.Random(costs)
+    schemas = {name: replace(schema, cost=(rng.choice([0, 1, 1, 7]),)) for name, schema in domain.schemas.items()}
+    domain, problem = replace(domain, schemas=schemas), replace(problem, costs={})
+    states = reachable(domain, problem, most_states=500)
+    assume(states is not None)
+    assert states is not None
+    cheapest = {problem.state: 0.0}
+    for _ in states:  # Bellman and Ford
+        for before in [*cheapest]:
+            for action, after in states[before].items():
+                for state in after:
+                    cost = cheapest[before] + cost_of(action, domain, problem)
+                    cheapest[state] = min(cost, cheapest.get(state, cost))
+    expected = min((cost for state, cost in cheapest.items() if problem.goal <= state), default=None)
+    for breadth_first_states in (100_000, 0):
+        steps = search(domain, problem, 60, breadth_first_states).steps
+        cost = sum(cost_of(step.action, domain, problem) for step in steps)
+        assert achieves_goal(domain, problem, steps) == (expected is not None)
+        assert expected is None or cost == expected or (not breadth_first_states and cost > expected)
 
 
 def test_new_objects_get_names_that_are_not_in_use_and_are_not_used_before_they_are_made() -> None:

@@ -49,7 +49,6 @@ def read(text: str, domain: Domain = DELIVERY) -> Problem | None:
         ("(at t1 depot)", "(= (total-cost) 0) (= (distance a b) 3.5e-2) (at t1 depot)"),
         ("(and (at p1 depot) (seen t1))", "(and)"),
         ("a b - spot", "a b depot - spot"),
-        ("(seen t1))))", "(seen t1)))\n(:metric minimize (total-cost)))"),
     ],
 )
 def test_what_is_plain_is_read(old: str, new: str) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import pytest
 
-from bilevel.symbolic.domain import Atom, BadInput, Domain, Outcome, Parameter, Schema
+from bilevel.symbolic.domain import Action, Atom, BadInput, Domain, Outcome, Parameter, Schema
 from bilevel.symbolic.pddl import parse_domain, parse_problem, write_domain, write_problem
+from bilevel.symbolic.semantics import cost_of
 
 DELIVERY = """
 (define (domain delivery)
@@ -90,6 +93,21 @@ def test_what_is_false_or_numeric_at_first_is_left_out() -> None:
     assert problem.objects == {"t1": "truck", "d": "drone", "a": "spot", "b": "spot", "something": "object"}
     assert problem.state == {Atom("at", ("t1", "depot")), Atom("seen", ("something",))}
     assert problem.goal == {Atom("at", ("t1", "depot")), Atom("seen", ("d",))}
+
+
+def test_costs_are_read_where_there_is_a_metric() -> None:
+    effect = "(and (increase (total-cost) (distance ?from ?to)) (increase (total-cost) 2)"
+    domain = parse_domain(DELIVERY.replace(":effect (and", f":effect {effect}"))
+    assert parse_domain(write_domain(domain)) == domain
+    text = """(define (problem p) (:domain delivery) (:objects a - spot t - truck)
+        (:init (= (total-cost) 0) (= (distance a depot) 3)) (:goal (done)) {metric})"""
+    assert parse_problem(text.format(metric=""), domain).costs is None
+    problem = parse_problem(text.format(metric="(:metric minimize (total-cost))"), domain)
+    assert parse_problem(write_problem(problem, domain), domain) == problem
+    moves = [Action("move", ("t", *way)) for way in (("a", "depot"), ("depot", "a"))]
+    assert [cost_of(move, domain, problem) for move in moves] == [5, inf]
+    with pytest.raises(BadInput, match=r"undeclared function '\(distanse ...\)'; did you mean 'distance'"):
+        parse_domain(DELIVERY.replace(":effect (and", f":effect {effect}".replace("distance", "distanse")))
 
 
 def test_a_type_may_be_one_of_several() -> None:

@@ -189,7 +189,7 @@ def plan(
         found, text = _policy_found(read_domain, read_problem, result.policy, deadline, max_states)
         size = count(found["policy"], "decision")
     elif result.status is Status.SOLVED:
-        found, text = _plan_found(read_domain, result.steps)
+        found, text = _plan_found(read_domain, read_problem, result.steps)
         size = count(found["plan"], "step")
     if found and output is not None:
         if output.suffix == ".json":
@@ -242,10 +242,11 @@ def _policy_found(
     return {"checked": check.kind.value, "remarks": remarks, "policy": items}, "\n".join(lines)
 
 
-def _plan_found(domain: Domain, steps: Sequence[PlanStep]) -> tuple[dict[str, Any], str]:
+def _plan_found(domain: Domain, problem: Problem, steps: Sequence[PlanStep]) -> tuple[dict[str, Any], str]:
     """Return what is to be said of a plan, and its text; outcomes count from 1 in both."""
     from bilevel.symbolic.pddl import users_action
     from bilevel.symbolic.plans import NaturesMove, Plan, write_plan
+    from bilevel.symbolic.semantics import cost_of
 
     actions, moves = [users_action(step.action) for step in steps], dict[int, NaturesMove]()
     for number, step in enumerate(steps):
@@ -257,4 +258,5 @@ def _plan_found(domain: Domain, steps: Sequence[PlanStep]) -> tuple[dict[str, An
     ]
     hope = "the domain is nondeterministic: the plan counts on the outcomes it names; a hope, not a promise"
     remarks = [] if domain.is_deterministic else [hope]
-    return {"plan": items, "remarks": remarks}, write_plan(Plan(actions, moves))
+    cost = None if problem.costs is None else sum(cost_of(step.action, domain, problem) for step in steps)
+    return {"plan": items, "remarks": remarks}, write_plan(Plan(actions, moves), cost)

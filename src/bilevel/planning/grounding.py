@@ -32,6 +32,7 @@ from bilevel.symbolic.semantics import (
     Condition,
     GroundAction,
     bind_outcome,
+    cost_of,
     ground,
     makes_object,
     new_object,
@@ -89,6 +90,7 @@ class GroundOperator:
     precondition: int
     add: int
     delete: int
+    cost: float = 1
 
     def apply(self, state: int) -> int:
         """Return the state after it."""
@@ -117,6 +119,11 @@ class GroundTask:
     state: int
     goal: int
 
+    @property
+    def has_costs(self) -> bool:
+        """Whether some action does not cost 1."""
+        return any(operator.cost != 1 for operator in self.operators)
+
     def condition(self, mask: int) -> Condition:
         """Return which facts must be present and which absent for these bits to be set."""
         bits = [*bits_of(mask)]
@@ -131,7 +138,10 @@ class GroundProblem:
     def __init__(self, domain: Domain, problem: Problem, deadline: Deadline, new_objects: int = 0) -> None:
         """`new_objects` is how many objects of each type the `new` variables of existential effects may make."""
         self._domain, self._objects, self._new_objects = domain, problem.objects, new_objects
+        self._costs = problem.costs
         found = _Grounder(domain, problem, deadline, new_objects).reach()
+        costs = {step.action: cost_of(step.action, domain, problem) for step, _, _ in found}
+        found.sort(key=lambda instance: costs[instance[0].action])  # the first of operators that do the same is kept
         self._reached = problem.state.union(*(outcome.add for _, _, outcome in found))
         changing = NO_FACTS.union(*(outcome.add | outcome.delete for _, _, outcome in found))
         self._constant = problem.state - changing
@@ -147,7 +157,7 @@ class GroundProblem:
                 effect = self.mask(outcome.add, outcome.delete - outcome.add)
                 for bit in bits_of(effect):
                     self._achievers.setdefault(bit, []).append(len(self.operators))
-                self.operators.append(GroundOperator(step, needed, effect, self._opposite(effect)))
+                self.operators.append(GroundOperator(step, needed, effect, self._opposite(effect), costs[step.action]))
 
     def mask(self, present: Iterable[Atom], absent: Iterable[Atom]) -> int:
         """Return the bits of these changing facts."""
@@ -161,7 +171,7 @@ class GroundProblem:
     def covers(self, domain: Domain, problem: Problem, new_objects: int) -> bool:
         """Return whether the problem differs from the one that was grounded in its goal and in what changes only."""
         same = self._domain is domain and self._objects == problem.objects and self._new_objects == new_objects
-        return same and self._constant <= problem.state <= self._reached
+        return same and self._costs == problem.costs and self._constant <= problem.state <= self._reached
 
     @no_garbage_collection()
     def task(self, problem: Problem, deadline: Deadline) -> GroundTask | None:
@@ -187,7 +197,7 @@ class GroundProblem:
                 deadline.check()
                 if not operator.precondition & impossible:
                     masks = operator.precondition & relevant, operator.add & relevant, operator.delete & relevant
-                    outcomes.setdefault(masks, GroundOperator(operator.step, *masks))
+                    outcomes.setdefault(masks, GroundOperator(operator.step, *masks, operator.cost))
             if outcomes:
                 kept = tuple(outcomes.values())
                 actions.setdefault(frozenset(outcomes), FondAction(action, kept[0].precondition, kept))

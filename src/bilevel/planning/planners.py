@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib.util
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from time import perf_counter
 from typing import NamedTuple
@@ -90,13 +91,16 @@ MOST_CHECKS = 200_000  # of the states and operators that a bounded search takes
 
 
 def plan_function(planner: str, time_limit: float) -> Callable[[Domain, Problem], GroundPlan | None]:
-    """The planner as a function to a plan spelt out, or `None` where it finds none in time; its failure is an error."""
+    """The planner as a function to a plan spelt out, or `None` where it finds none in time; its failure is an error.
+
+    Its plans are short, whatever actions cost: rules are learned from them.
+    """
     find = planner_named(planner)
     if planner in SEARCHES:
         find = partial(SEARCHES[planner], grounding=Grounding())
 
     def plan_for(domain: Domain, problem: Problem) -> GroundPlan | None:
-        result = find(domain, problem, time_limit)
+        result = find(domain, replace(problem, costs=None), time_limit)
         if result.policy is not None:
             raise BadInput("the planner 'fond' finds policies, but plans are needed here")
         if result.status is Status.ERROR:
@@ -108,7 +112,7 @@ def plan_function(planner: str, time_limit: float) -> Callable[[Domain, Problem]
 
 def bounded_search(domain: Domain, problem: Problem, time_limit: float, checks: int = MOST_CHECKS) -> PlanResult:
     """Plan with the built-in search until an effort is made, whatever the time: always with the same result."""
-    return search_until(Deadline(math.inf, checks), domain, problem)
+    return search_until(Deadline(math.inf, checks), domain, replace(problem, costs=None))
 
 
 def bounded_plan(domain: Domain, problem: Problem) -> GroundPlan | None:

@@ -71,9 +71,10 @@ def search_until(
 
 def plan_for_task(task: GroundTask, deadline: Deadline, breadth_first_states: int) -> list[GroundOperator] | None:
     """Return a plan, by the first way that comes to an end; `None` where there is none."""
-    finished, plan = plan_by_flips(task, deadline)
+    finished, plan = (False, None) if task.has_costs else plan_by_flips(task, deadline)
     if not finished:
-        finished, plan = breadth_first(task, deadline, breadth_first_states)
+        simple_search = uniform_cost if task.has_costs else breadth_first
+        finished, plan = simple_search(task, deadline, breadth_first_states)
     if not finished:
         search, estimate = BestFirst(task, deadline), RelaxedPlans(task, deadline)
         parents, end = search.run(task.state, lambda state: state & task.goal == task.goal, estimate)
@@ -112,7 +113,29 @@ def breadth_first(task: GroundTask, deadline: Deadline, most_states: int) -> tup
     return True, None
 
 
-Estimate = tuple[int, Set[int]]  # the length of a relaxed plan and its operators that apply now
+def uniform_cost(task: GroundTask, deadline: Deadline, most_states: int) -> tuple[bool, list[GroundOperator] | None]:
+    """Whether the search came to an end within `most_states`, and if so a cheapest plan if there is one."""
+    applicable = ConditionIndex(operator.precondition for operator in task.operators)
+    parents: Parents = {}
+    queue: list[tuple[float, int, int, int, int]] = [(0, 0, task.state, task.state, -1)]
+    serial = 0
+    while queue:
+        deadline.check()
+        cost, _, state, before, index = heapq.heappop(queue)
+        if state in parents:
+            continue
+        parents[state] = before, index
+        if state & task.goal == task.goal:
+            return True, [task.operators[index] for _, index in path_to(state, parents)]
+        if len(parents) > most_states:
+            return False, None
+        for step in applicable.holding(state):
+            operator, serial = task.operators[step], serial + 1
+            heapq.heappush(queue, (cost + operator.cost, serial, operator.apply(state), state, step))
+    return True, None
+
+
+Estimate = tuple[float, Set[int]]  # the cost of a relaxed plan and its operators that apply now
 
 
 class BestFirst:
@@ -139,8 +162,10 @@ class BestFirst:
         `is_allowed` says whether the operator of an index may be applied in a state.
         """
         parents: Parents = {}
-        every: list[tuple[int, int, int, int]] = [(0, 0, start, -1)]  # an estimate, a serial number, a state, an index
-        helpful: list[tuple[int, int, int, int]] = []
+        every: list[tuple[float, int, int, int]] = [
+            (0, 0, start, -1)
+        ]  # an estimate, a serial number, a state, an index
+        helpful: list[tuple[float, int, int, int]] = []
         serial, turns, nearest = 0, 0, inf
         while (every or helpful) and len(parents) < most_states:
             self._deadline.check()
@@ -173,6 +198,7 @@ class RelaxedPlans:
 
     def __init__(self, task: GroundTask, deadline: Deadline) -> None:
         self._goal = task.goal
+        self._costs = [operator.cost for operator in task.operators] if task.has_costs else None
         self._adds = [operator.add for operator in task.operators]
         self._conditions = [[*bits_of(operator.precondition)] for operator in task.operators]
         groups: dict[int, list[int]] = {}
@@ -205,7 +231,7 @@ class RelaxedPlans:
                 needed.extend(new)
                 wanted.update(new)
         helpful = {i for i in plan if all(supporter[bit] is None for bit in self._conditions[i])}
-        return len(plan), helpful
+        return len(plan) if self._costs is None else sum([self._costs[i] for i in plan]), helpful
 
     def _supporters(self, state: int, goal: int) -> dict[int, int | None]:
         """Each bit that is set, or can be before the goal is reached, and the first operator to set it, if any."""

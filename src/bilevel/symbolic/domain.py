@@ -87,13 +87,17 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """An action schema, or an event's. Conditions may hold `=` atoms; several outcomes make it nondeterministic."""
+    """An action schema, or an event's. Conditions may hold `=` atoms; several outcomes make it nondeterministic.
+
+    What it costs is the sum of `cost`: numbers, and numeric functions of its parameters.
+    """
 
     name: str
     parameters: tuple[Parameter, ...]
     precondition: Facts
     outcomes: tuple[Outcome, ...]
     negative_precondition: Facts = NO_FACTS
+    cost: tuple[Atom | float, ...] = ()
 
     @property
     def is_deterministic(self) -> bool:
@@ -117,6 +121,7 @@ class Domain:
     constants: Mapping[str, str] = field(default_factory=dict)
     adl: str = ""
     events: Mapping[str, Schema] = field(default_factory=dict)
+    functions: Mapping[str, Predicate] = field(default_factory=dict)
 
     def is_subtype(self, kind: str, ancestor: str) -> bool:
         """Whether every object of type `kind` is one of type `ancestor`."""
@@ -165,7 +170,8 @@ class Domain:
 class Problem:
     """Objects with their types (without the domain's constants), what holds at first, and what shall hold.
 
-    `negative_goal` is what shall not hold: planners know of it, rules do not.
+    `negative_goal` is what shall not hold: planners know of it, rules do not. `costs` has the values of numeric
+    functions where the sum of what actions cost shall be small, and is `None` where plans shall be short.
     """
 
     name: str
@@ -174,6 +180,7 @@ class Problem:
     state: Facts
     goal: Facts
     negative_goal: Facts = NO_FACTS
+    costs: Mapping[Atom, float] | None = None
 
     def all_objects(self, domain: Domain) -> dict[str, str]:
         """The domain's constants and the problem's objects, with their types."""

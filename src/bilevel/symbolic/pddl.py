@@ -1,7 +1,7 @@
 """PDDL files: domains and problems, read and written; reading what was written gives an equal value.
 
-STRIPS with types, constants, negative preconditions, equality, `oneof`, the existential effect and events; costs are
-ignored, everything else is refused by name. For planning alone ADL is read, too, and compiled away: quantifiers are
+STRIPS with types, constants, negative preconditions, equality, `oneof`, the existential effect, events and action costs;
+everything else is refused by name. For planning alone ADL is read, too, and compiled away: quantifiers are
 spelt out over the problem's objects, and each case of what an action does becomes an action of its own. Every error is
 a `BadInput` of the form `file:line:column: message`.
 """
@@ -69,7 +69,7 @@ def parse_domain(text: str, filename: str = "<domain>") -> Domain:
 def parse_problem(text: str, domain: Domain, filename: str = "<problem>") -> Problem:
     """Return the problem that a text defines; `BadInput`, which names the file, where it defines none."""
     with naming_position(text, filename) as text, no_garbage_collection():
-        packed = packed_problem(text.encode(), domain)
+        packed = None if ":metric" in text.lower() else packed_problem(text.encode(), domain)
         return packed.unpacked if packed else problem_from_text(text, domain)
 
 
@@ -81,11 +81,13 @@ def write_domain(domain: Domain) -> str:
     if domain.adl:
         return domain.adl
     predicates = (f"\n    {_call(p.name, _parameters(p.parameters))}" for p in domain.predicates.values())
+    functions = (f"\n    {_call(f.name, _parameters(f.parameters))}" for f in domain.functions.values())
     sections = [
         f"  (:requirements {' '.join(_requirements(domain))})",
         *([f"  (:types{_typed_lines(domain.types)})"] if domain.types else []),
         *([f"  (:constants{_typed_lines(domain.constants)})"] if domain.constants else []),
         f"  (:predicates{''.join(predicates)})",
+        *([f"  (:functions{''.join(functions)})"] if domain.functions else []),
         *(_schema(":action", schema) for schema in domain.schemas.values()),
         *(_schema(":event", event) for event in domain.events.values()),
     ]
@@ -101,6 +103,7 @@ def _requirements(domain: Domain) -> list[str]:
         ":negative-preconditions": bool(negative - {EQUALITY}),
         ":equality": EQUALITY in positive | negative,
         ":non-deterministic": not domain.is_deterministic,
+        ":action-costs": any(schema.cost for schema in domain.schemas.values()),
     }
     return [name for name, is_needed in needed.items() if is_needed]
 
@@ -109,6 +112,8 @@ def _schema(keyword: str, schema: Schema) -> str:
     condition = [*map(_atom, sorted(schema.precondition)), *map(_negated, sorted(schema.negative_precondition))]
     outcomes = [_outcome(outcome) for outcome in schema.outcomes]
     effect = outcomes[0] if len(outcomes) == 1 else "(oneof\n      " + "\n      ".join(outcomes) + ")"
+    costs = "".join(f" (increase (total-cost) {_amount(amount)})" for amount in schema.cost)
+    effect = f"(and {effect}{costs})" if costs else effect
     return (
         f"\n  ({keyword} {schema.name}"
         f"\n    :parameters ({_parameters(schema.parameters)})"
@@ -141,6 +146,12 @@ def _atom(atom: Atom) -> str:
     return f"({predicate} {' '.join(terms)})" if terms else f"({predicate})"
 
 
+def _amount(amount: Atom | float) -> str:
+    if isinstance(amount, Atom):
+        return _atom(amount)
+    return str(int(amount)) if amount == int(amount) else str(amount)
+
+
 def _negated(atom: Atom) -> str:
     return f"(not {_atom(atom)})"
 
@@ -156,12 +167,15 @@ def write_problem(problem: Problem, domain: Domain) -> str:
     state = "".join(sorted([f"\n    {_atom(atom)}" for atom in problem.state]))
     goal = "".join(sorted([f"\n    {_atom(atom)}" for atom in problem.goal]))
     goal += "".join(sorted([f"\n    {_negated(atom)}" for atom in problem.negative_goal]))
+    costs = problem.costs or {}
+    state += "".join(sorted([f"\n    (= {_atom(function)} {_amount(value)})" for function, value in costs.items()]))
+    metric = "\n  (:metric minimize (total-cost))" if problem.costs is not None else ""
     return (
         f"(define (problem {problem.name})\n"
         f"  (:domain {domain.name})\n"
         f"  (:objects{_typed_lines(problem.objects)})\n"
         f"  (:init{state})\n"
-        f"  (:goal (and{goal})))\n"
+        f"  (:goal (and{goal})){metric})\n"
     )
 
 

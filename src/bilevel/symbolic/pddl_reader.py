@@ -1,8 +1,8 @@
 """Reads the text of PDDL domains and problems into schemas and facts, with care for the position of every word.
 
 A plain condition is a conjunction. Where a problem's objects are known, `or`, `imply`, `forall` and `exists` are spelt
-out case by case, and so are effects with `when` and `forall`; without them, such files are refused. Numeric functions
-and what actions cost are read and ignored. What is wrong is a `Misread` that names its place.
+out case by case, and so are effects with `when` and `forall`; without them, such files are refused. Of
+numeric functions only what actions cost is read. What is wrong is a `Misread` that names its place.
 """
 
 from __future__ import annotations
@@ -296,7 +296,7 @@ def _existential(group: Group, scope: Scope, given: Condition) -> list[Outcome]:
 
 
 def _simple(group: Group, scope: Scope) -> Outcome:
-    """The outcome of an atom, of one under `not`, of `(new ?x)`, and of a cost, which does not matter."""
+    """The outcome of an atom, of one under `not`, of `(new ?x)`, and of a cost, which changes no fact."""
     if group.head == "not":
         inner = as_group(arguments_of(group, 1, "one effect")[0], "an atom")
         return Outcome(NO_FACTS, frozenset({read_atom(inner, scope)}))
@@ -324,6 +324,7 @@ def _together(group: Group, part: Expression, old: Sequence[Outcome], new: Seque
 
 # Sections
 
+TOTAL_COST = "total-cost"
 RESERVED = frozenset({*ADL_WORDS, "and", "not", "oneof", EQUALITY})  # which cannot name a predicate
 
 DOMAIN_SECTIONS = (":requirements", ":types", ":constants", ":predicates", ":functions", ":action", ":event")
@@ -381,7 +382,9 @@ def domain_frame(text: str) -> tuple[Domain, list[Group]]:
     sections, repeated = split_sections(parts, DOMAIN_SECTIONS)
     types = read_types(sections[":types"])
     constants = read_typed(sections[":constants"].arguments, "a constant", types)
+    functions = [item for item in sections[":functions"].arguments if isinstance(item, Group)]  # without `- number`
     frame = Domain(name, read_predicates(sections[":predicates"].arguments, types), {}, types, constants)
+    frame = replace(frame, functions=read_predicates(functions, types))
     actions = [section for section in repeated if section.head == ":action"]
     events = [section for section in repeated if section.head == ":event"]
     frame = replace(frame, events=read_schemas(events, Scope(domain=frame, terms=constants)))
@@ -474,13 +477,35 @@ def _cases_of(section: Group, scope: Scope) -> Iterator[Schema]:
     parameters = read_parameters(parts[":parameters"].items, scope.domain.types)
     types = {parameter.name: parameter.type for parameter in parameters}
     precondition, effect = parts[":precondition"], parts[":effect"]
+    cost = tuple(read_cost(effect, scope.with_terms(types)))
     for bound in _bound_scopes(section, effect, types, scope.with_terms(types)):
         settled = frozenset(Atom(EQUALITY, pair) for pair in bound.binding.items())
         found = [branch for each in cases(precondition, bound) for branch in branches(effect, bound, each)]
         bounded(section, found, "cases")
         found.sort(key=lambda branch: len(branch[0].negative))  # the same order for `p` and for `not p`
         for case, outcomes in found:
-            yield Schema(name, parameters, case.positive | settled, tuple(outcomes), case.negative)
+            yield Schema(name, parameters, case.positive | settled, tuple(outcomes), case.negative, cost)
+
+
+def read_cost(effect: Group, scope: Scope) -> Iterator[Atom | float]:
+    """Yield what is added to the total cost, but for what depends on a case or on nature."""
+    if effect.head == "and":
+        for part in effect.arguments:
+            yield from read_cost(as_group(part, "an effect"), scope)
+    if effect.head == "increase":
+        function, amount = arguments_of(effect, 2, "a function and an amount")
+        if isinstance(function, Group) and function.head == TOTAL_COST:
+            yield read_amount(amount, scope)
+
+
+def read_amount(amount: Expression, scope: Scope) -> Atom | float:
+    """A number, or a numeric function of objects and variables."""
+    if isinstance(amount, Word) and is_number(amount.text):
+        return float(amount.text)
+    group = as_group(amount, "a number or a function such as (distance ?x ?y)")
+    if group.head not in scope.domain.functions:
+        raise Misread(group.offset, f"undeclared function {group}{suggestion(group.head, scope.domain.functions)}")
+    return Atom(group.head, tuple(known_term(argument, scope.terms) for argument in group.arguments))
 
 
 def _bound_scopes(group: Group, effect: Expression, types: Mapping[str, str], scope: Scope) -> list[Scope]:
@@ -527,8 +552,12 @@ def problem_frame(text: str, domain: Domain) -> tuple[Problem, Expression]:
         raise Misread(wanted.offset, f"the problem is for domain {wanted}, not for '{domain.name}'{near}")
     objects = read_objects(sections[":objects"], domain)
     problem = Problem(name, domain.name, objects, NO_FACTS, NO_FACTS)
-    state = read_state(sections[":init"], Scope(domain=domain, terms=problem.all_objects(domain)))
-    return replace(problem, state=state), arguments_of(sections[":goal"], 1, "one condition")[0]
+    scope = Scope(domain=domain, terms=problem.all_objects(domain))
+    problem = replace(problem, state=read_state(sections[":init"], scope))
+    metric = sections[":metric"].arguments
+    if len(metric) == 2 and isinstance(metric[1], Group) and metric[1].head == TOTAL_COST:
+        problem = replace(problem, costs=dict(read_values(sections[":init"], scope)))
+    return problem, arguments_of(sections[":goal"], 1, "one condition")[0]
 
 
 def read_objects(section: Group, domain: Domain) -> dict[str, str]:
@@ -558,8 +587,17 @@ def read_state(section: Group, scope: Scope) -> Facts:
     return frozenset(facts)
 
 
+def read_values(section: Group, scope: Scope) -> Iterator[tuple[Atom, float]]:
+    """Yield the values of `:init`, which has been checked."""
+    for item in section.arguments:
+        if isinstance(item, Group) and item.head == EQUALITY:
+            function, value = (read_amount(each, scope) for each in item.arguments)
+            if isinstance(function, Atom) and isinstance(value, float):
+                yield function, value
+
+
 def check_numeric_value(group: Group) -> None:
-    """`(= (f a b) 5)` says what an action costs, which is ignored."""
+    """`(= (f a b) 5)` says what an action costs, which matters to planners alone."""
     function, value = arguments_of(group, 2, "a function and its value, as in (= (total-cost) 0)")
     if not (isinstance(function, Group) and function.head and isinstance(value, Word) and is_number(value.text)):
         raise Misread(group.offset, "expected a numeric value such as (= (total-cost) 0) after '='")

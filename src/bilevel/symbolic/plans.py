@@ -42,12 +42,12 @@ class Plan:
     moves: Mapping[int, NaturesMove] = field(default_factory=dict)
 
 
-def write_plan(plan: Plan) -> str:
-    """Return the plan as text; the last line says how many steps it has."""
-    return b"".join(plan_chunks(plan)).decode()
+def write_plan(plan: Plan, cost: float | None = None) -> str:
+    """Return the plan as text; the last line says how many steps it has or, where actions have costs, what it costs."""
+    return b"".join(plan_chunks(plan, cost)).decode()
 
 
-def plan_chunks(plan: Plan) -> Iterator[bytes]:
+def plan_chunks(plan: Plan, cost: float | None = None) -> Iterator[bytes]:
     """Yield the text of `write_plan` in blocks, so that a plan of millions of steps takes little memory."""
     actions, moves = iter(plan.actions), plan.moves
     for start in range(0, len(plan.actions), BLOCK):
@@ -57,7 +57,8 @@ def plan_chunks(plan: Plan) -> Iterator[bytes]:
             if step in moves:
                 lines[step - start] = f"{lines[step - start][:-1]} ; {record_of(moves[step])}\n"
         yield "".join(lines).encode()
-    yield f"; cost = {len(plan.actions)} (unit cost)\n".encode()
+    total = f"{len(plan.actions)} (unit cost)" if cost is None else f"{cost:.15g} (general cost)"
+    yield f"; cost = {total}\n".encode()
 
 
 def record_of(move: NaturesMove) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from itertools import product
+from math import inf
 
 from bilevel.symbolic.domain import (
     EQUALITY,
@@ -169,6 +170,16 @@ def ground_action(domain: Domain, action: Action, objects: Mapping[str, str] | N
     if grounded is None:
         raise BadInput(f"action '{action}' breaks an (in)equality of its precondition")
     return grounded
+
+
+def cost_of(action: Action, domain: Domain, problem: Problem) -> float:
+    """What an action costs: 1 where the problem has no costs, infinity where a function has no value."""
+    if problem.costs is None:
+        return 1
+    schema = domain.schemas[action.name]
+    binding = dict(zip([p.name for p in schema.parameters], action.arguments, strict=True))
+    amounts = (problem.costs.get(substitute(c, binding), inf) if isinstance(c, Atom) else c for c in schema.cost)
+    return sum(amounts)
 
 
 def is_solved(problem: Problem, state: Facts) -> bool:
