@@ -1,6 +1,6 @@
 """PDDL files: domains and problems, read and written; reading what was written gives an equal value.
 
-STRIPS with types, constants, negative preconditions, equality, `oneof`, the existential effect, events and action costs;
+STRIPS with types, constants, negative preconditions, equality, `oneof`, the existential effect, events and costs;
 everything else is refused by name. For planning alone ADL is read, too, and compiled away: quantifiers are
 spelt out over the problem's objects, and each case of what an action does becomes an action of its own. Every error is
 a `BadInput` of the form `file:line:column: message`.
