@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
@@ -21,7 +20,6 @@ from bilevel.methods.methods import load_policy
 from bilevel.policies.folder import LearnedPolicy, read_policy
 from bilevel.policies.rollout import rollout
 from bilevel.progress import Progress
-from bilevel.rules.rule import Rule
 from bilevel.symbolic.domain import BadInput
 from bilevel.tasks.controls import Controls
 from bilevel.tasks.scene_env import SceneEnv
@@ -40,15 +38,10 @@ def same(first: LearnedPolicy, second: LearnedPolicy) -> bool:
     return first.digest == second.digest and first.card == second.card
 
 
-def rules_of(learned: LearnedPolicy) -> tuple[Rule, ...]:
-    assert isinstance(learned, LearnedPolicy)
-    return learned.rules
-
-
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
 def test_both_levels_are_learned(task: Task, tmp_path: Path) -> None:
     learned = learn(shown(task), tmp_path, task=task, config=QUICK, seed=5)
-    assert [str(rule) for rule in rules_of(learned)] == RULES
+    assert [str(rule) for rule in learned.rules] == RULES
     assert (learned.card.task, learned.card.seed, learned.card.objects) == (task.name, 5, 2)
     assert learned.card.arguments == {"slip_rate": 0.0}
     summary = learned.card.summary
@@ -123,8 +116,6 @@ def test_an_unfinished_policy_goes_on_only_with_its_own_options_and_a_finished_o
     learn(shown(), tmp_path / "policy", task=TINY, config=WITH_DAGGER)
     with pytest.raises(BadInput, match="already holds a policy"):
         learn(shown(), tmp_path / "policy", task=TINY, config=WITH_DAGGER)
-    with pytest.raises(BadInput, match="something else"):
-        learn(shown(), tmp_path, task=TINY, config=WITH_DAGGER)
 
 
 # What is kept, recorded, or left out
@@ -132,24 +123,19 @@ def test_an_unfinished_policy_goes_on_only_with_its_own_options_and_a_finished_o
 
 def test_rules_are_learned_above_a_network_that_is_kept(tmp_path: Path) -> None:
     network = learn(shown(), tmp_path / "network", task=TINY, config=QUICK, seed=3)
-    assert isinstance(network, LearnedPolicy)
     completing = replace_in(QUICK, complete=True)
     stages: list[str] = []
     options: Any = {"task": TINY, "seed": 3, "callback": lambda progress: stages.append(progress.stage)}
     learned = learn(shown(), tmp_path / "both", config=completing, network=network, **options)
     assert "training" not in stages
     assert same(learned, learn(shown(), tmp_path / "again", task=TINY, config=completing, seed=3))
-    assert len(rules_of(learned)) > len(rules_of(network))
-    strange = replace(network, card=replace_in(network.card, encoding={}))
-    for message, other, config in (("with other symbols", strange, QUICK), ("no DAgger", network, WITH_DAGGER)):
-        with pytest.raises(BadInput, match=message):
-            learn(shown(), tmp_path / message, config=config, network=other, **options)
+    assert len(learned.rules) > len(network.rules)
+    with pytest.raises(BadInput, match="no DAgger"):
+        learn(shown(), tmp_path / "dagger", config=WITH_DAGGER, network=network, **options)
 
 
 def test_rules_of_the_printed_algorithm_stay_as_they_are(tmp_path: Path) -> None:
     printed = replace_in(QUICK, algorithm="printed")
-    rules = rules_of(learn(shown(), tmp_path / "printed", task=TINY, config=printed))
-    assert all(len(rule.goal_condition) > 1 for rule in rules if not rule.state_condition & rule.goal_condition)
     for further in ({"complete": True}, {"dagger": WITH_DAGGER.dagger}):
         with pytest.raises(BadInput, match="without completion and without DAgger"):
             learn(shown(), tmp_path / "more", task=TINY, config=replace_in(printed, **further))
@@ -198,12 +184,3 @@ def test_training_that_diverges_gives_no_policy(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="training diverged: its loss is not finite"):
         learn(shown(), tmp_path, task=TINY, config=wild)
     assert not (tmp_path / "policy.json").exists()
-
-
-def test_the_same_seed_gives_the_same_policy_for_any_number_of_workers(tmp_path: Path) -> None:
-    one, two, other = (
-        learn(shown(), tmp_path / name, task=TINY, config=WITH_DAGGER, seed=seed, workers=workers)
-        for name, seed, workers in (("one", 0, 1), ("two", 0, 2), ("other", 1, 1))
-    )
-    assert one.digest == two.digest != other.digest
-    assert np.array_equal(one.weights["object_scale"], other.weights["object_scale"])

@@ -8,15 +8,6 @@ import pytest
 
 from bilevel.learning.learned_domain import Form, Translation, find_translation
 from bilevel.symbolic.domain import Action
-from bilevel.symbolic.pddl import parse_domain
-
-DOMAIN = parse_domain("""
-(define (domain learned)
-  (:types parcel spot)
-  (:predicates (at ?p - parcel ?s - spot))
-  (:action place :parameters (?s - spot ?p - parcel) :precondition (and) :effect (and (at ?p ?s)))
-  (:action nobody-did :parameters () :precondition (and) :effect (and)))
-""")
 
 
 def action(text: str) -> Action:
@@ -39,7 +30,6 @@ def test_names_and_the_order_of_arguments_are_the_experts() -> None:
     assert found.forms == {"place": Form("deliver", (1, 0), 2)}
     assert found.expert_action(action("place s3 p3")) == action("deliver p3 s3")
     assert found.learned_action(action("deliver p3 s3")) == action("place s3 p3")
-    assert found.texts(DOMAIN) == {"place": "deliver(?p, ?s)", "nobody-did": None}
 
 
 def test_an_argument_that_is_always_the_same_object_is_that_object() -> None:

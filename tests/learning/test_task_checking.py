@@ -15,14 +15,14 @@ import pytest
 from gymnasium import spaces
 
 from bilevel.learning.task_checking import check_expert, check_task
-from bilevel.symbolic.domain import NO_FACTS, Action, Atom, BadInput, Outcome, Parameter, Predicate, Schema
+from bilevel.symbolic.domain import Action, Atom
 from bilevel.tasks.checking import CheckedEpisode, Findings
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.scene_env import SUCCESS
 from bilevel.tasks.spec import Spec
 from bilevel.tasks.task import Expert, Task
 from command_line import run
-from tiny_task import DOMAIN, SPEC, TINY, TINY_ACTING, TINY_DISCRETE, choose, control, label, make_env, perceive
+from tiny_task import SPEC, TINY, TINY_ACTING, TINY_DISCRETE, choose, control, label, make_env, perceive
 
 TINY_FILE = Path(__file__).parents[1] / "tiny_task.py"
 
@@ -67,10 +67,6 @@ def seen(change: Callable[[Scene], Any]) -> Task:
     return replace(TINY, perceive=lambda observation, info, env: change(perceive(observation, info, env)))
 
 
-def more(*facts: Any) -> Task:
-    return replace(TINY, label=lambda scene: [*label(scene), *facts])
-
-
 def labelled(*predicates: str) -> Task:
     """The tiny task with labels of these predicates alone."""
     return replace(TINY, label=lambda scene: [fact for fact in label(scene) if fact.predicate in predicates])
@@ -99,16 +95,6 @@ def choose_what(action: Action) -> Expert:
     return Expert(lambda state, goal: action, control)
 
 
-def with_waiting() -> Task:
-    """A task with an action that can never be done: its precondition is not labelled, and its object not seen."""
-    waiting = frozenset({Atom("waiting")})
-    wait = Schema("wait", (Parameter("?d", "depot"),), waiting, (Outcome(NO_FACTS, waiting),))
-    types = {**DOMAIN.types, "depot": "object"}
-    predicates = {**DOMAIN.predicates, "waiting": Predicate("waiting")}
-    schemas = {**DOMAIN.schemas, "wait": wait}
-    return replace(TINY, domain=replace(DOMAIN, types=types, predicates=predicates, schemas=schemas))
-
-
 ERRORS = {
     "type": (
         replace(TINY, spec=Spec(SPEC.agent, {**SPEC.objects, "crate": {}})),
@@ -118,9 +104,6 @@ ERRORS = {
     "make_env fails": (env(lambda objects: 1 / 0), r"ZeroDivisionError.*test_task_checking.py, line \d+"),
     "unbounded": (env(Unbounded), "no finite bounds"),
     "seed": (env(Seedless), r"takes no `seed`"),
-    "predicate": (more(Atom("near", ("parcel1",))), "no predicate 'near'; it has: free"),
-    "no atom": (more("free"), "'free', which is no Atom"),
-    "goal of the domain": (replace(TINY, goal=lambda scene: [Atom("done")]), r"goal\(scene\) gave done\(\), but"),
     "no goal": (replace(TINY, goal=lambda scene: [], success=lambda scene, info: False), "gave no facts"),
     "goal": (replace(labelled("free", "lying", "carrying", "empty"), expert=TINY_ACTING.expert), "the goal wants 'at'"),
     "precondition": (labelled("at", "carrying", "empty", "lying"), r"'pick' never has the effects .* free\(\) did not"),
@@ -145,7 +128,6 @@ ERRORS = {
     "save": (replace(TINY, restore=lambda env, snapshot: env.reset(seed=9)), "the scene is another"),
 }
 ADVICE = {
-    "type of the domain": (with_waiting(), "need objects of the type 'depot', but the spec has none"),
     "no expert": (replace(TINY, expert=None), "demonstrations must be imported"),
     "an expert that only answers": (replace(TINY, expert=Expert(control=control)), "without `choose`"),
     "unseeded": (env(Unseeded), r"the same seed led to another scene \(.* differs by [\d.]+\).*anew at each reset"),
@@ -184,13 +166,6 @@ def test_an_expert_that_swings_to_and_fro_is_told_from_one_that_needs_its_time()
         check_expert(2, [episode], 100, found)
         (finding,) = found.in_order()
         assert re.search(remedy, finding.message)
-
-
-def test_what_the_task_does_not_take_is_bad_input() -> None:
-    with pytest.raises(BadInput, match="takes 1 to 12 objects, not 13"):
-        check_task(TINY, objects=13)
-    with pytest.raises(BadInput, match="takes no argument 'slipping'"):
-        check_task(TINY, slipping=1)
 
 
 def test_the_command_says_what_is_wrong_and_exits_with_one(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

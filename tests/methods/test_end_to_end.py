@@ -10,48 +10,20 @@ from typing import Any
 
 import numpy as np
 import pytest
-from safetensors.numpy import load_file, save_file
 
-from bilevel.demonstrations.traces import label
 from bilevel.learning.learn import LearningConfig, learn
-from bilevel.lowlevel.training import TrainingConfig, split
-from bilevel.methods.end_to_end import ENCODINGS, GraphSamples, encode_graphs, read_end_to_end
+from bilevel.lowlevel.training import TrainingConfig
+from bilevel.methods.end_to_end import ENCODINGS, read_end_to_end
 from bilevel.methods.methods import find_policy, load_policy
-from bilevel.policies.folder import DOMAIN, POLICY, WEIGHTS, LearnedPolicy, read_policy
+from bilevel.policies.folder import DOMAIN, POLICY, LearnedPolicy, read_policy
 from bilevel.policies.rollout import rollout
 from bilevel.progress import Progress
 from bilevel.symbolic.domain import BadInput
 from bilevel.tasks.scene_env import SceneEnv
 from bilevel.tasks.task import Task
-from tiny_demonstrations import EPISODES, QUICK, WITH_DAGGER, shown
+from tiny_demonstrations import QUICK, WITH_DAGGER, shown
 from tiny_policies import learned_folder
 from tiny_task import TINY, TINY_ACTING, TINY_DISCRETE
-
-
-def samples(task: Task = TINY, objects: int = 2) -> GraphSamples:
-    data = shown(task, objects)
-    parts = []
-    for number, each in enumerate(data):
-        scenes = each.scenes(data.spec)
-        situations = [(state, goal, None) for state, goal in zip(*label(each, task, scenes), strict=True)]
-        encoding = ENCODINGS["pddl-nn"](data.domain, data.spec)
-        parts.append(encode_graphs(encoding, scenes[:-1], situations[:-1], each.targets(data.controls), number))
-    return GraphSamples.concatenate(parts)
-
-
-def test_samples_of_other_sizes_come_after_the_others() -> None:
-    large, small = samples(objects=3), samples(objects=1)
-    assert len(large.globals) < len(large) / 5
-    joined = large.followed_by([small])
-    assert np.unique(joined.episodes).tolist() == list(range(2 * EPISODES))
-    back = joined.where(joined.episodes >= EPISODES)
-    for name in ("globals", "objects", "facts", "arguments"):
-        ours, theirs = getattr(back, name)[back.structure], getattr(small, name)[small.structure]
-        assert np.array_equal(ours[:, : theirs.shape[1]], theirs)
-        assert not ours[:, theirs.shape[1] :].any()
-    assert np.array_equal(back.targets, small.targets)
-    _, held_out = split(joined, 6)
-    assert np.array_equal(held_out.targets, small.targets[small.episodes == EPISODES - 1])
 
 
 def learned(output: Path, task: Task = TINY, config: LearningConfig = QUICK, **options: Any) -> LearnedPolicy:
@@ -124,14 +96,8 @@ def edit(folder: Path, **changes: Any) -> None:
 
 
 DAMAGES: dict[str, tuple[Callable[[Path], object], str, str]] = {  # the file that is named, and what is said of it
-    "no weights": (lambda f: (f / WEIGHTS).unlink(), WEIGHTS, "there is no such file"),
     "method": (lambda f: edit(f, method="a\nb"), POLICY, r"a policy of the method 'a\nb', not of pure-nn or pddl-nn"),
     "another method": (lambda f: edit(f, method="pure-nn"), DOMAIN, "not the domain that the network was trained with"),
-    "tensor too many": (
-        lambda f: save_file({**load_file(f / WEIGHTS), "more": np.zeros(1, np.float32)}, f / WEIGHTS),
-        WEIGHTS,
-        "not the weights of this network: ",
-    ),
 }
 
 
