@@ -63,7 +63,7 @@ LAYERS: Mapping[str, Allowed] = {
             "symbolic", "rules", "planning", "tasks", "lowlevel", "policies", "demonstrations", "learning",
             "tabletop", "methods", "viewer", *TOOLS,
         ),
-        (*NUMERICAL, "filelock", "scipy", "pandas", "matplotlib", "jinja2", "markupsafe", "av"),
+        (*NUMERICAL, "filelock", "pandas", "matplotlib", "jinja2", "markupsafe", "av"),
     ),
     "cli": Allowed(("",), ("click", "joblib", "msgspec", "PIL")),
     "compiled": Allowed(()),

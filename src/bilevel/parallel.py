@@ -10,21 +10,19 @@ import copy
 import logging
 import os
 import pickle
-import secrets
 import signal
 import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Generator, Iterable, Iterator
+from functools import lru_cache, partial
+from typing import Any, TypeVar
 
 from bilevel.symbolic.domain import BadInput
 
 TO_START = 2.0  # seconds that a worker takes to start, with all that it imports
 MOST_PER_CORE = 8  # workers: more only wait for each other
-LOOK_EVERY = 0.5  # seconds after which a worker looks whether its parent is still there
-PATIENCE = 2.0  # seconds that a worker whose parent is gone has to clean up
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -35,12 +33,9 @@ class WorkerDied(BadInput):
 
 
 def parallel(
-    function: Callable[[Item], Result],
-    items: Iterable[Item],
-    workers: int | None = None,
-    cluster: str | None = None,
+    function: Callable[[Item], Result], items: Iterable[Item], workers: int | None = None, cluster: str | None = None
 ) -> Generator[Result, None, None]:
-    """Yield the result of the function for each item as it comes, in no fixed order.
+    """Yield the result of the function for each item, in the order of the items.
 
     Each worker gets the function once, so an object with `__call__` may keep an environment between its items. Without
     a number of `workers`, the work begins in this process, and moves to a worker for each core if it takes long enough.
@@ -48,83 +43,71 @@ def parallel(
     """
     import joblib
 
-    items = list(items)
-    if cluster is not None:
-        yield from _on_cluster(_Sent(function), items, workers, cluster)
-        return
-    if workers is None:
-        began, done, cores = time.perf_counter(), 0, joblib.cpu_count()
+    items, cores = list(items), joblib.cpu_count()
+    if workers is None and not cluster:
+        began, total, left = time.perf_counter(), len(items), 0.0
         here = copy.copy(function)  # what it keeps between its items is not sent
-        while done < len(items) and (done == 0 or cores == 1 or _left(began, done, len(items)) < 2 * TO_START):
-            yield here(items[done])
-            done += 1
-        items, workers = items[done:], cores
-    workers = min(workers, len(items), MOST_PER_CORE * joblib.cpu_count())
-    if workers <= 1:
-        yield from map(function, items)
+        while items and (cores == 1 or left <= 2 * TO_START):
+            yield here(items.pop(0))
+            left = len(items) * (time.perf_counter() - began) / (total - len(items)) + 1e-9  # at the pace so far
+    if not items:
+        return
+    sent = partial(_call, _pickled(function)) if cluster or workers != 1 else function
+    if cluster:
+        yield from _on_cluster(sent, items, workers, cluster)
+    elif (number := min(workers or cores, len(items), MOST_PER_CORE * cores)) > 1:
+        yield from _on_this_machine(sent, items, number)
     else:
-        yield from _on_this_machine(_Sent(function), items, workers)
+        yield from map(function, items)
 
 
-def _left(began: float, done: int, total: int) -> float:
-    """Return the seconds that the rest will take at the pace so far."""
-    return (total - done) * (time.perf_counter() - began) / done
-
-
-def _on_this_machine(sent: _Sent[Item, Result], items: Sequence[Item], workers: int) -> Iterator[Result]:
+def _on_this_machine(sent: Callable[[Item], Result], items: list[Item], workers: int) -> Iterator[Result]:
     import joblib
     from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-    warnings.filterwarnings("ignore", "[0-9]+ tasks ", UserWarning)  # and are not wanted
+    warnings.filterwarnings("ignore", "[0-9]+ tasks ", UserWarning)  # were begun, and their results are not wanted
     one_thread = {"inner_max_num_threads": 1, "initializer": _begin_worker, "initargs": (os.getpid(),)}
     try:
         with joblib.parallel_config("loky", **one_thread):
-            pool = joblib.Parallel(workers, return_as="generator_unordered", batch_size=1, pre_dispatch=2 * workers)
+            pool = joblib.Parallel(workers, return_as="generator", batch_size=1, pre_dispatch=2 * workers)
         yield from pool(joblib.delayed(sent)(item) for item in items)
     except TerminatedWorkerError:
         raise WorkerDied("a worker process ended early, perhaps for want of memory") from None
 
 
-def _on_cluster(
-    sent: _Sent[Item, Result], items: Sequence[Item], workers: int | None, address: str
-) -> Iterator[Result]:
+def _on_cluster(sent: Callable[[Item], Result], items: list[Item], workers: int | None, to: str) -> Iterator[Result]:
     import ray
     from ray.exceptions import RayActorError
     from ray.util.multiprocessing import Pool
 
     try:
-        ray.init(address, ignore_reinit_error=True, log_to_driver=False, logging_level=logging.ERROR)
+        ray.init(to, ignore_reinit_error=True, log_to_driver=False, logging_level=logging.ERROR)
     except (ConnectionError, ValueError, RuntimeError) as error:
-        raise BadInput(f"no Ray cluster at '{address}': {str(error).splitlines()[0]}") from None
+        raise BadInput(f"no Ray cluster at '{to}': {str(error).splitlines()[0]}") from None
     try:
         with Pool(processes=workers) as pool:
-            yield from pool.imap_unordered(sent, items, chunksize=1)
+            yield from pool.imap(sent, items, chunksize=1)
     except RayActorError:
         raise WorkerDied("a worker of the cluster ended early, perhaps for want of memory") from None
 
 
-_KEPT: dict[str, Callable[[Any], Any]] = {}  # in a worker: the function that it was sent last, by its name
+def _pickled(function: Callable[[Item], Result]) -> bytes:
+    """Return a function as it is sent to other processes."""
+    import cloudpickle
+
+    try:
+        data: bytes = cloudpickle.dumps(function)
+    except (pickle.PicklingError, TypeError, AttributeError) as error:
+        remedy = "use 1 worker, or name the task as file.py:task"
+        raise BadInput(f"the work cannot be sent to other processes ({error}); {remedy}") from None
+    return data
 
 
-class _Sent(Generic[Item, Result]):
-    """A function on its way to workers, pickled once, and unpickled once in each of them."""
+_loaded = lru_cache(maxsize=1)(pickle.loads)  # in a worker: it keeps the function between its items
 
-    def __init__(self, function: Callable[[Item], Result]) -> None:
-        import cloudpickle
 
-        try:
-            self._data: bytes = cloudpickle.dumps(function)
-        except (pickle.PicklingError, TypeError, AttributeError) as error:
-            remedy = "use 1 worker, or name the task as file.py:task"
-            raise BadInput(f"the work cannot be sent to other processes ({error}); {remedy}") from None
-        self._name = secrets.token_hex(8)
-
-    def __call__(self, item: Item) -> Result:
-        if self._name not in _KEPT:
-            _KEPT.clear()
-            _KEPT[self._name] = pickle.loads(self._data)
-        result: Result = _KEPT[self._name](item)
-        return result
+def _call(function: bytes, item: Any) -> Any:
+    return _loaded(function)(item)
 
 
 def _begin_worker(parent: int) -> None:
@@ -136,18 +119,7 @@ def _begin_worker(parent: int) -> None:
 
 def _end_with(parent: int) -> None:
     while os.getppid() == parent:
-        time.sleep(LOOK_EVERY)
+        time.sleep(0.5)
     os.kill(os.getpid(), signal.SIGTERM)
-    time.sleep(PATIENCE)
+    time.sleep(2.0)  # for cleaning up
     os._exit(1)
-
-
-def in_order(results: Iterable[tuple[int, Result]], begin: int = 0) -> Iterator[Result]:
-    """Yield results that come with their numbers in the order of these: one that is early waits for those before it."""
-    early: dict[int, Result] = {}
-    following = begin
-    for number, result in results:
-        early[number] = result
-        while following in early:
-            yield early.pop(following)
-            following += 1

@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from bilevel.experiments import problems
-from bilevel.experiments.axes import AXES, HARD_METHODS, HARD_TASKS, ON_OUR_NETWORK, Axis, find_axes
+from bilevel.experiments import making
 from bilevel.experiments.experiment import Settings
 from bilevel.experiments.reproduce import benchmark_hard, points
 from bilevel.experiments.results import read_results
-from bilevel.experiments.rows import ROWS, room
+from bilevel.experiments.rows import AXES, HARD_METHODS, HARD_TASKS, ON_OUR_NETWORK, ROWS, Axis, find_axes
 from bilevel.symbolic.domain import BadInput
 from bilevel.tabletop import TASKS
 from bilevel.tasks.perception import read_perception
@@ -19,15 +18,14 @@ from bilevel.tasks.perception import read_perception
 
 @pytest.mark.parametrize("axis", AXES.values(), ids=lambda axis: axis.name)
 def test_every_value_of_an_axis_can_be_measured_on_each_of_its_tasks(axis: Axis) -> None:
-    """Those that do not fit on the table are left out; cells that differ have files that differ."""
+    """Cells that differ have files that differ."""
     found = list(points(axis, HARD_TASKS, [*HARD_METHODS, *ON_OUR_NETWORK], [], 3, Settings()))
     assert {cell.value for cell in found} == set(axis.values)
-    assert {cell.task for cell in found} == set(axis.tasks.values())
+    assert {cell.task for cell in found} == set(axis.tasks)
     assert len({(cell.value, cell.file) for cell in found}) == len(found)
     for cell in found:
-        assert axis.kind == "symbols" or cell.objects <= room(cell.task)
-        assert set(cell.arguments) <= set(TASKS[cell.task].arguments)
-        assert read_perception(cell.perception) is not None
+        assert set(cell.options) <= {"noise", "perception", *TASKS[cell.task].arguments}
+        assert read_perception(cell.options.get("perception", "")) is not None
         assert cell.learned is None or cell.learned == ROWS[cell.learned.name]
         assert axis.show(cell.value)
 
@@ -40,7 +38,7 @@ def test_axes_are_found_by_their_names_and_by_the_beginnings_of_these() -> None:
 
 
 def test_a_tiny_run_has_curves_of_worlds_and_of_symbols_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(problems, "LIMIT", 1.0)  # seconds, beyond which planners of large problems give up
+    monkeypatch.setattr(making, "LIMIT", 1.0)  # seconds, beyond which planners of large problems give up
     outcome = benchmark_hard(
         tmp_path / "hard",
         axes=["control-noise", "symbols"],

@@ -13,14 +13,13 @@ import numpy as np
 import pytest
 from playwright.sync_api import Page, sync_playwright
 
-from bilevel.experiments.experiment import FINDINGS
-from bilevel.experiments.films import film, interesting_seed
-from bilevel.experiments.report import write_report
+from bilevel.experiments import making
+from bilevel.experiments.experiment import FINDINGS, Cell
+from bilevel.experiments.report import rate, success, write_report
 from bilevel.experiments.results import read_results
-from bilevel.experiments.tables import rate, success
+from bilevel.experiments.rows import NUMBER
 from bilevel.json_files import encode
 from bilevel.symbolic.domain import BadInput
-from bilevel.tabletop import TASKS
 from bilevel.tabletop.tabletop import Tabletop
 from blocks_policies import moving_policy
 from drawing import can_draw
@@ -28,7 +27,7 @@ from drawing import can_draw
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 ABOUT: dict[str, Any] = {"experiment": {"quick": True}, "command": "bilevel reproduce --output x"}
 RULES = "variables: ?b - block, ?p - place\n\n1: holding(?b) & clear(?p) & goal at(?b, ?p) -> place(?b, ?p)\n"
-SMALL: Any = {"width": 96, "quality": "fast", "encoder": {"crf": "40", "preset": "ultrafast"}}
+SMALL: Any = {"WIDTH": 96, "QUALITY": "fast", "ENCODER": {"crf": "40", "preset": "ultrafast"}}
 
 
 def lines() -> list[dict[str, Any]]:
@@ -37,11 +36,10 @@ def lines() -> list[dict[str, Any]]:
     for task in ("blocks", "blocks-noisy"):
         for row, wins in (("bison", (5, 5)), ("expert", (5, 5)), ("pddl-nn", (5, 0)), ("det-plan", (3, 1))):
             for seed in (0, 1):
-                training = {} if row == "expert" else {"training_seconds": 60.0}
                 for objects, won in zip((1, 4), wins, strict=True):
                     where = {"task": task, "row": row, "seed": seed, "objects": objects}
                     counts = {"episodes": 5, "successes": won, "reasons": {"stall": 5 - won} if won < 5 else {}}
-                    found.append({**where, **counts, **training, "policy_microseconds": 50.0 * objects})
+                    found.append({**where, **counts})
     scaling = {
         "task": "blocks",
         "axis": "symbols",
@@ -72,18 +70,20 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         if not can_draw():
             patch.setattr(Tabletop, "render", lambda world: np.full((120, 160, 3), 128, np.uint8))
-        seed = interesting_seed(policy, TASKS["blocks"], 1)
-        timeline = film(policy, TASKS["blocks"], 1, seed, folder / "films" / "blocks.mp4", "bison", **SMALL)
-    assert (timeline.outcome, timeline.beats[0].action) == ("success", "pick(block1)")
+        for name, value in SMALL.items():
+            patch.setattr(making, name, value)
+        cell = Cell("films", "blocks", "bison", seed=0, objects=1)
+        timeline = making.film(policy, cell, folder / "films" / "blocks.mp4")
+    assert (timeline["outcome"], timeline["beats"][0].action) == ("success", "pick(block1)")
     (folder / "films" / "blocks.json").write_text(encode(timeline), encoding="utf-8")
     write_report(folder, folder / "report.html", folder / "report-files")
     return folder
 
 
 def test_rates_are_told_with_their_intervals_and_the_best_are_set_off(report: Path) -> None:
-    found = success(read_results(report)).set_index(["row", "task"])
+    found = success(read_results(report).along(NUMBER)).set_index(["row", "task"])
     assert found.loc["bison", "successes"].tolist() == [20, 20, 40]
-    assert found.loc["pddl-nn", "rate"].tolist() == [0.5, 0.5, 0.5]
+    assert found.loc["pddl-nn", "middle"].tolist() == [0.5, 0.5, 0.5]
     best = found.xs("blocks", level="task")["best"]
     assert best.to_dict() == {"bison": True, "expert": False, "pddl-nn": False, "det-plan": False}
     assert found.loc[("pddl-nn", "blocks"), "paper"] == 0.33
@@ -92,16 +92,16 @@ def test_rates_are_told_with_their_intervals_and_the_best_are_set_off(report: Pa
 
 def test_tables_and_figures_are_files(report: Path) -> None:
     names = {path.name for path in (report / "report-files").iterdir()}
-    for name in ("success", "success-by-objects", "costs", "causes", "hard-symbols"):
-        assert {f"{name}.csv", f"{name}.md", f"{name}.tex"} <= names
-    for name in ("success-by-objects", "success-against-costs", "hard-symbols"):
+    for name in ("success", "success-by-objects", "hard-symbols"):
+        assert {f"{name}.csv", f"{name}.tex"} <= names
+    for name in ("success-by-objects", "hard-symbols"):
         assert (report / "report-files" / f"{name}.pdf").read_bytes().startswith(b"%PDF")
         assert (report / "report-files" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
     with open(report / "report-files" / "success.csv", encoding="utf-8") as file:
         rows = {row["method"]: row for row in csv.DictReader(file)}
-    assert rows["BISON, our preset"]["blocks"].startswith("1.00 (")
-    times = (report / "report-files" / "hard-symbols-seconds.md").read_text(encoding="utf-8")
-    assert "| blocks, BISON, our preset | 500 ms | 500 ms |" in times
+    assert rows["BISON, our preset"]["blocks"] == "20/20, paper 0.99"
+    times = (report / "report-files" / "hard-symbols-seconds.csv").read_text(encoding="utf-8")
+    assert 'blocks,"BISON, our preset",500 ms,500 ms' in times
     again = write_report(report, report / "again.html", report / "again")
     assert all(
         (report / "again" / name).read_bytes() == (report / "report-files" / name).read_bytes() for name in again
@@ -126,7 +126,7 @@ def test_a_file_of_something_else_is_refused_in_a_line(tmp_path: Path, line: dic
 
 def test_findings_that_are_published_are_read() -> None:
     root = Path(__file__).parents[2] / "results"
-    table = read_results(root / "reproduction.jsonl").of("")
+    table = read_results(root / "reproduction.jsonl").along(NUMBER)
     assert table[table["row"] == "bison"]["episodes"].sum() >= 240
     assert len(read_results(root / "hard.jsonl").table) > 1000
 
@@ -150,7 +150,7 @@ def page(report: Path, request: pytest.FixtureRequest) -> Iterator[Page]:
 
 def test_the_page_fits_its_window_sorts_its_table_and_shows_its_films(page: Page) -> None:
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    assert page.locator(".panel img").count() == 2 + 2 + 3
+    assert page.locator(".panel img").count() == 2 + 3
     assert "Made with --quick" in page.inner_text(".quick")
     first = page.locator(".results tbody tr").first
     before = first.inner_text()

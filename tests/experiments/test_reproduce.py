@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from bilevel.experiments import experiment
+from bilevel.experiments import making
 from bilevel.experiments.experiment import read_settings
 from bilevel.experiments.records import read_records
 from bilevel.experiments.reproduce import reproduce
@@ -125,12 +125,11 @@ def test_results_are_one_table(undisturbed: Path) -> None:
     table = found.table.set_index(["row", "objects"])
     assert table.loc[("expert", 1), ["episodes", "successes"]].tolist() == [2, 2]
     assert len(table) == 6
-    assert set(found.table[found.table["samples"].notna()]["row"]) == {"bison-paper", "bison-printed"}
     assert list(found.about.rules) == ["blocks"]
     assert found.about.failures == {}
 
 
-def test_what_fails_is_tried_twice_and_told_and_the_rest_is_done(
+def test_what_fails_is_tried_again_and_told_and_the_rest_is_done(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tried = []
@@ -139,9 +138,9 @@ def test_what_fails_is_tried_twice_and_told_and_the_rest_is_done(
         tried.append(cell.row)
         raise ValueError("no luck")
 
-    monkeypatch.setattr(experiment, "learn_policy", fail)
+    monkeypatch.setattr(making, "learn_policy", fail)
     outcome = reproduce(tmp_path / "folder", **{**TINY, "methods": ["bison-paper", "expert"]}, workers=1)
-    assert tried == ["bison-paper"] * 2
+    assert tried == ["bison-paper"] * 3
     assert outcome.failed["policies/blocks/bison-paper-0/policy.json"] == "no luck"
     assert len(outcome.failed) == 3  # with the episodes of that policy
     failures = read_results(tmp_path / "folder").about.failures

@@ -22,7 +22,7 @@ from bilevel.learning.dagger import (
 from bilevel.learning.learned_domain import Form, Translation
 from bilevel.learning.rules import RuleGaps
 from bilevel.lowlevel.encoding import encode_episode
-from bilevel.parallel import in_order, parallel
+from bilevel.parallel import parallel
 from bilevel.policies.policy import LowLevelPolicy, expert_policy
 from bilevel.policies.rollout import Transition, rollout
 from bilevel.rules.rule import Rule
@@ -158,7 +158,7 @@ def run(
     make_agent = partial(BilevelAgent, TINY.domain, rules, False, make_low, None)
     encode = partial(encode_episode, labelled(task).encoding)
     rollouts = DaggerRollouts(env_factory, make_agent, encode, config, round_, seed)
-    return list(in_order(parallel(rollouts, range(config.episodes), workers)))
+    return [episode for _, episode in parallel(rollouts, range(config.episodes), workers)]
 
 
 @cache

@@ -30,7 +30,7 @@ EXTRAS = {
     "wandb": "wandb",
     **dict.fromkeys(("av", "PIL"), "video"),
     **dict.fromkeys(("h5py", "minari", "pyarrow"), "data"),
-    **dict.fromkeys(("jinja2", "markupsafe", "matplotlib", "pandas", "scipy"), "report"),
+    **dict.fromkeys(("jinja2", "markupsafe", "matplotlib", "pandas"), "report"),
     "ray": "cluster",
 }
 LONGEST_ERROR = 600  # characters

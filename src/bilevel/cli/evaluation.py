@@ -13,7 +13,7 @@ from bilevel.cli.options import argument, command, option, required, shared
 from bilevel.cli.output import answer, count, progress_line
 
 if TYPE_CHECKING:
-    from bilevel.experiments.compare import Pair
+    from bilevel.experiments.statistics import Pair
     from bilevel.progress import Progress
 
 MAX_SHOWN = 20  # episodes that changed, in words
@@ -100,15 +100,16 @@ def compare(first: Path, second: Path) -> None:
     """Compare two results of `bilevel evaluate`, episode by episode: which is better, and which episodes changed.
 
     Episodes are paired by task, number of objects, seed and number; those that only one has are left out and counted.
-    The interval of a difference is Tango's score interval for pairs, the p value that of McNemar's exact test, and the
-    interval of the steps Student's.
+    Intervals are Wilson's, for each policy alone; the p value is that of McNemar's exact test for pairs.
     """
-    from bilevel.experiments.compare import compare, difference_lines, paired_rates, rate_lines
     from bilevel.experiments.records import read_records
+    from bilevel.experiments.statistics import compare, difference_lines, paired_rates, rate_lines
 
     found = compare(read_records(first), read_records(second))
-    changed = [_changed(pair, first, second) for pair in found.changed]
-    by_objects, total = found.by_objects, paired_rates(found.pairs)
+    unlike = [pair for pair in found.pairs if pair[0].success != pair[1].success]
+    changed = [_changed(pair, first, second) for pair in sorted(unlike, key=lambda pair: not pair[0].success)]
+    total, sizes = paired_rates(found.pairs), sorted({one.objects for one, _ in found.pairs})
+    by_objects = {str(size): paired_rates([p for p in found.pairs if p[0].objects == size]) for size in sizes}
     values = {name: getattr(found, name) for name in ("only_first", "only_second", "differences")}
     values |= {"first": str(first), "second": str(second), "task": found.pairs[0][0].task, "changed": changed}
     left_out = {"A": found.only_first, "B": found.only_second}
@@ -121,10 +122,9 @@ def compare(first: Path, second: Path) -> None:
         *(f"  {line}" for line in difference_lines(found.differences)),
         "" if found.differences else "nothing else that is recorded differs between them",
         *rate_lines({**by_objects, "total": total}),
-        f"differences are in percentage points, with Tango's interval for pairs; in total, p = {total['p_value']:.3g} "
-        "by McNemar's exact test",
-        "all intervals are for these two policies, over episodes; what other training seeds give, they do not say",
-        *_further_lines(total, changed),
+        "p is that of McNemar's exact test for pairs; what other training seeds give, it does not say",
+        _steps_line(total),
+        *_episode_lines(changed),
     )
 
 
@@ -136,17 +136,14 @@ def _changed(pair: Pair, first: Path, second: Path) -> dict[str, object]:
     return {name: getattr(record, name) for name in ("objects", "episode", "seed")} | ends | {"replay": replay}
 
 
-def _further_lines(total: dict[str, Any], changed: list[dict[str, object]]) -> Iterator[str]:
-    """Yield how the steps differ, and which episodes changed."""
-    from bilevel.experiments.compare import signed
-
+def _steps_line(total: dict[str, Any]) -> str:
     if total["mean_steps"] is None:
-        yield "no episode is solved by both, so steps are not compared"
-    else:
-        first, second = total["mean_steps"]
-        interval = total["steps_interval"] and signed(total["steps_difference"], *total["steps_interval"])
-        means = f"mean steps in the {count(total['both'], 'episode')} that both solve: A {first:.1f}, B {second:.1f}"
-        yield f"{means}; B − A {interval or 'no interval'}"
+        return "no episode is solved by both, so steps are not compared"
+    first, second = total["mean_steps"]
+    return f"mean steps in the {count(total['both'], 'episode')} that both solve: A {first:.1f}, B {second:.1f}"
+
+
+def _episode_lines(changed: list[dict[str, object]]) -> list[str]:
     if not changed:
         yield "no episode changed: each succeeds in both, or fails in both"
         return

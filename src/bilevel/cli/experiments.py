@@ -10,7 +10,7 @@ from bilevel.cli.output import answer, count, progress_line, say
 from bilevel.symbolic.domain import BadInput
 
 if TYPE_CHECKING:
-    from bilevel.experiments.reproduce import ExperimentSummary
+    from bilevel.experiments.experiment import Outcome
 
 OPTIONS = (  # of all commands that run an experiment in a folder
     required("--output", "DIR", "Where everything is kept: demonstrations, policies, episodes, and the report."),
@@ -98,13 +98,16 @@ def _report(outcome: ExperimentSummary, output: Path) -> int:
 @command("benchmark axes", "")
 def benchmark_axes() -> None:
     """List the axes of the hard suite: what each makes harder, from which value to which, on which tasks."""
-    from bilevel.experiments.axes import AXES
+    from bilevel.experiments.rows import AXES
 
-    rows, lines = [], []
+    rows = [
+        {"axis": axis.name, "about": axis.about, "values": list(axis.values), "tasks": list(axis.tasks)}
+        for axis in AXES.values()
+    ]
+    lines = []
     for axis in AXES.values():
-        tasks, values = list(axis.tasks.values()), ", ".join(map(axis.show, axis.values))
-        rows.append({"axis": axis.name, "about": axis.about, "values": list(axis.values), "tasks": tasks})
-        lines += [f"{axis.name}: {axis.about}", f"    {values} {axis.title}", f"    on {', '.join(tasks)}"]
+        lines += [f"{axis.name}: {axis.about}", f"    {', '.join(map(axis.show, axis.values))}"]
+        lines += [f"    on {', '.join(axis.tasks)}"]
     answer({"axes": rows}, *lines)
 
 
@@ -116,8 +119,8 @@ def benchmark_axes() -> None:
 def report(source: Path, output: Path, files: Path | None, page_only: bool) -> None:
     """Make one page of what `bilevel reproduce` has found: tables, charts, rules, films, and how it was made.
 
-    The page is a single file that loads nothing. Beside it, in a folder of its name with -files, are the tables as CSV,
-    Markdown and LaTeX, and the figures as PDF and PNG. What `bilevel benchmark hard` has found is on the same page.
+    The page is a single file that loads nothing. Beside it, in a folder of its name with -files, are the tables as CSV
+    and LaTeX, and the figures as PDF and PNG. What `bilevel benchmark hard` has found is on the same page.
     """
     if page_only and files:
         raise BadInput("--files and --page-only exclude each other")

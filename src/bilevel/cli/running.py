@@ -138,7 +138,7 @@ def run(ctx: click.Context, /, task: str | None, replay: Path | None, number: in
         episode = _run_once(env, policy, who, **given, **files)
     mismatches = None
     if record is not None:
-        from bilevel.experiments.compare import compare_with_record
+        from bilevel.experiments.statistics import compare_with_record
 
         mismatches = compare_with_record(record, episode, acting, found)
     values = {"task": found.source or found.name, "policy": who, "seed": options["seed"], "objects": env.objects}
@@ -218,8 +218,20 @@ def _run_once(
 # Episodes that were recorded
 
 
-def _recorded(task: str | None, results: Path, given: dict[str, Any], episode: int | None) -> tuple[Record, Task]:
-    """Return the record of an episode, and its task; `given` options become those that run it as it was recorded.
+def _recorded(task: str | None, results: Path, objects: int | None, episode: int | None) -> tuple[Record, Task]:
+    """Return the record of an episode, and its task: where that is given, else the one that is registered."""
+    from bilevel.experiments.records import read_records
+    from bilevel.experiments.statistics import find_record
+
+    record = find_record(read_records(results), results, objects, episode)
+    found = task_of(record.task, task, str(results), "name it before --replay, as")
+    if found.name != record.task:
+        raise BadInput(f"the episode is of the task '{record.task}', not of '{found.name}'")
+    return record, found
+
+
+def _recorded_options(record: Record, results: Path, given: dict[str, Any]) -> dict[str, Any]:
+    """Return the options that run an episode as it was recorded.
 
     What a record cannot say is as it is given: where the policy is now, and whose estimation it was.
     """

@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from bilevel.experiments.records import IDENTITY, Record, open_records
 from bilevel.methods.methods import RunnablePolicy, find_policy
 from bilevel.metrics import open_log
-from bilevel.parallel import in_order, parallel
+from bilevel.parallel import parallel
 from bilevel.policies.episode import Episode, count_incidents
 from bilevel.policies.policy import Policy
 from bilevel.policies.recovery import Recovery
@@ -74,9 +73,17 @@ def evaluate(
             estimation=estimation,
         )
     perception = read_perception(perception) if isinstance(perception, str) else perception
-    task = task or _task_of(policy)
-    evaluation = _Evaluation(policy, task, tuple(objects), episodes, seed, noise, arguments, perception, keep_incidents)
-    evaluation.check()
+    task = task or registered_task(policy.task or "")
+    if task is None:
+        raise BadInput(f"the method '{policy.method}' needs a task: bilevel evaluate TASK, or file.py:task")
+    if not 1 <= episodes <= 10**9:
+        raise BadInput(f"the number of episodes must be 1 to 1,000,000,000, but is {episodes}")
+    known = versions(task.packages)
+    evaluation = _Evaluation(
+        policy, task, tuple(objects), episodes, seed, noise, arguments, perception, keep_incidents, known
+    )
+    for number in (min(evaluation.objects), max(evaluation.objects)):
+        policy.check_run(task, number, noise, arguments, perception)
     if workers is None and policy.render_mode:
         workers = 1  # pictures take the whole machine
     about = {"task": task.name, "method": policy.method, "policy": policy.policy, "seed": seed, "noise": noise}
@@ -86,7 +93,7 @@ def evaluate(
         successes = sum(record.success for record in records)
         callback(Progress("evaluating", begin, total))
         with closing(parallel(evaluation, range(begin, total), workers)) as results:
-            for record in in_order(results, begin):
+            for record in results:
                 add(record)
                 successes += record.success
                 values = {"success rate": successes / len(records)}
@@ -95,20 +102,9 @@ def evaluate(
         return records
 
 
-def _task_of(policy: RunnablePolicy) -> Task:
-    """Return the task that a policy was learned on; `BadInput` where that is unknown."""
-    if policy.task is None:
-        raise BadInput(f"the method '{policy.method}' needs a task: bilevel evaluate TASK")
-    task = registered_task(policy.task)
-    if task is None:
-        reason = f"is of the task '{policy.task}', which is not registered here"
-        raise BadInput(f"{policy.policy} {reason}; name it: bilevel evaluate file.py:task")
-    return task
-
-
 @dataclass
 class _Evaluation:
-    """What to evaluate; called with the number of an episode, it runs that one, and returns the number and the record.
+    """What to evaluate; called with the number of an episode, it runs that one, and returns its record.
 
     The environment is kept for the next episode with as many objects; other processes make environments of their own.
     """
@@ -122,35 +118,22 @@ class _Evaluation:
     arguments: Mapping[str, Any]
     perception: Perception
     keep_incidents: bool
-
-    def __post_init__(self) -> None:
-        self._made: tuple[int, SceneEnv, Policy] | None = None
+    versions: Mapping[str, str]  # of what the records depend on
+    made: tuple[int, SceneEnv, Policy] | None = None  # for so many objects
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_made": None}
-
-    @cached_property
-    def versions(self) -> dict[str, str]:
-        """The versions of what the records depend on."""
-        return versions(self.task.packages)
-
-    def check(self) -> None:
-        """Raise `BadInput` for what cannot be evaluated."""
-        if not 1 <= self.episodes <= 10**9:
-            raise BadInput(f"the number of episodes must be 1 to 1,000,000,000, but is {self.episodes}")
-        for objects in (min(self.objects), max(self.objects)):
-            self.policy.check_run(self.task, objects, self.noise, self.arguments, self.perception)
+        return {**self.__dict__, "made": None}
 
     def check_records(self, path: Path, records: Sequence[Record]) -> None:
         """Raise `BadInput` unless these are the first records of this very evaluation."""
         for number, record in enumerate(records):
             wanted = self.identity(record.objects, record.episode)
-            for key, other in IDENTITY.items():
-                if getattr(record, key) != wanted[key]:
-                    raise BadInput(f"{path}: made with {other}; choose another --output")
-            objects, episode = divmod(number, self.episodes)
-            if objects >= len(self.objects) or (record.objects, record.episode) != (self.objects[objects], episode):
-                raise BadInput(f"{path}: made with other --objects or --episodes; choose another --output")
+            unlike = [other for key, other in IDENTITY.items() if getattr(record, key) != wanted[key]]
+            size, episode = divmod(number, self.episodes)
+            if size >= len(self.objects) or (record.objects, record.episode) != (self.objects[size], episode):
+                unlike.append("other --objects or --episodes")
+            if unlike:
+                raise BadInput(f"{path}: made with {unlike[0]}; choose another --output")
 
     def identity(self, objects: int, episode: int) -> dict[str, Any]:
         """Return what the record of an episode says of how it was made."""
@@ -163,14 +146,14 @@ class _Evaluation:
             "noise": self.noise,
             "arguments": dict(self.arguments),
             "perception": str(self.perception),
-            "versions": self.versions,
+            "versions": dict(self.versions),
         }
 
-    def __call__(self, number: int) -> tuple[int, Record]:
+    def __call__(self, number: int) -> Record:
         objects, episode = self.objects[number // self.episodes], number % self.episodes
         identity = self.identity(objects, episode)
         found = self._run(objects, identity["seed"])
-        record = Record(
+        return Record(
             **identity,
             policy=self.policy.policy,
             policy_seed=self.policy.seed,
@@ -185,17 +168,16 @@ class _Evaluation:
             recovery=count_incidents(found.incidents),
             incidents=list(found.incidents) if self.keep_incidents else None,
         )
-        return number, record
 
     def _run(self, objects: int, seed: int) -> Episode:
         if self.policy.make is None:
             assert self.policy.measure is not None
             return self.policy.measure(self.task, objects, seed)
-        if self._made is None or self._made[0] != objects:
-            if self._made is not None:
-                self._made[1].close()
+        if self.made is None or self.made[0] != objects:
+            if self.made is not None:
+                self.made[1].close()
             settings = {"render_mode": self.policy.render_mode, "perception": self.perception, **self.arguments}
             env = SceneEnv(self.task, objects, **settings)
-            self._made = objects, env, self.policy.make(env)
-        _, env, acting = self._made
+            self.made = objects, env, self.policy.make(env)
+        _, env, acting = self.made
         return rollout(env, acting, seed, noise=self.noise)

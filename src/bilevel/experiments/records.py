@@ -81,11 +81,6 @@ class Record:
         del flat["seconds"]
         return json.dumps({**flat, "changes": counts_of(self.changes), "incidents": incidents}) + "\n"
 
-    def timing(self) -> str:
-        """Return what it took on this machine as a line of JSON."""
-        names = ("task", "objects", "episode", "seconds")
-        return json.dumps({name: getattr(self, name) for name in names}) + "\n"
-
 
 def counts_of(changes: ChangeCounts) -> dict[str, int]:
     """Return the numbers of changes of each kind, and of all that were unexpected."""
@@ -105,34 +100,21 @@ def timings_path(records: Path) -> Path:
     return records.with_name(f"{records.stem}.timings{records.suffix}")
 
 
-# Reading
-
-
 def read_records(path: Path) -> list[Record]:
-    """Read a file of records, with the timings beside it if there are any."""
-    return _with_timings(path, _decode_lines(read_bytes(path), Record, path))
-
-
-def _with_timings(path: Path, records: Sequence[Record]) -> list[Record]:
-    timings = timings_path(path)
-    known = _decode_lines(_whole_lines(read_bytes(timings)), Timing, timings) if timings.exists() else []
+    """Read the whole lines of a file of records, with the timings beside it if there are any."""
+    timings, records = timings_path(path), _read_lines(path, Record)
+    known = _read_lines(timings, Timing) if timings.exists() else []
     seconds = {(timing.objects, timing.episode): timing.seconds for timing in known}
     return [replace(one, seconds=seconds.get((one.objects, one.episode), one.seconds)) for one in records]
 
 
-def _decode_lines(data: bytes, kind: type[Line], path: Path) -> list[Line]:
+def _read_lines(path: Path, kind: type[Line]) -> list[Line]:
+    """Return what is in a file, without a last line that a kill has torn."""
+    data = read_bytes(path)
     return [
         decode(line, kind, f"{path}, line {number}: not the {kind.__name__.lower()} of an episode")
-        for number, line in enumerate(data.splitlines(), 1)
+        for number, line in enumerate(data[: data.rfind(b"\n") + 1].splitlines(), 1)
     ]
-
-
-def _whole_lines(data: bytes) -> bytes:
-    """Return the data without a last line that a kill has torn."""
-    return data[: data.rfind(b"\n") + 1]
-
-
-# Writing
 
 
 @contextmanager
@@ -152,37 +134,39 @@ def open_records(
     if path.exists() and not path.is_file():
         raise BadInput(f"{path}: is no plain file, so an evaluation cannot be taken up there; choose another --output")
     require_writable(path)
-    lock = path.with_name(f".{path.name}.lock")
+    lock = FileLock(path.with_name(f".{path.name}.lock"))
     try:
-        with FileLock(lock, timeout=0):
-            try:
-                records = _with_timings(path, _take_up(path, check))
-
-                def add(record: Record) -> None:
-                    for file, line in ((timings_path(path), record.timing()), (path, record.line())):
-                        with open(file, "a", encoding="utf-8") as opened:
-                            opened.write(line)
-                    records.append(record)
-
-                yield records, add
-            finally:
-                lock.unlink(missing_ok=True)
+        lock.acquire(timeout=0)
     except Timeout:
-        raise BadInput(
-            f"{path}: another process is evaluating into it; wait for it or choose another --output"
-        ) from None
+        who = "another process is evaluating into it"
+        raise BadInput(f"{path}: {who}; wait for it or choose another --output") from None
+    try:
+        records = _take_up(path, check)
+
+        def add(record: Record) -> None:
+            timing = {name: getattr(record, name) for name in ("task", "objects", "episode", "seconds")}
+            for file, line in ((timings_path(path), json.dumps(timing) + "\n"), (path, record.line())):
+                with open(file, "a", encoding="utf-8") as opened:
+                    opened.write(line)
+            records.append(record)
+
+        yield records, add
+    finally:
+        Path(lock.lock_file).unlink(missing_ok=True)
+        lock.release()
 
 
 def _take_up(path: Path, check: Callable[[Path, Sequence[Record]], None]) -> list[Record]:
     """Return the records that are there if `check` accepts them, and cut off a last line that is torn."""
-    files = [file for file in (path, timings_path(path)) if file.exists()]
-    kept = {file: _whole_lines(read_bytes(file)) for file in files}
-    for file in files:
-        torn = read_bytes(file)[len(kept[file]) :]
+    whole = {}
+    for file in (file for file in (path, timings_path(path)) if file.exists()):
+        data = read_bytes(file)
+        whole[file] = data.rfind(b"\n") + 1
+        torn = data[whole[file] :]
         if not torn.startswith(BEGINNING) and not BEGINNING.startswith(torn):
             raise BadInput(f"{file}: holds something else than records; choose another --output")
-    records = _decode_lines(kept.get(path, b""), Record, path)
+    records = read_records(path) if path in whole else []
     check(path, records)
-    for file in files:
-        os.truncate(file, len(kept[file]))
+    for file, size in whole.items():
+        os.truncate(file, size)
     return records

@@ -5,56 +5,30 @@ Both are a list of cells to measure. What they need is made first: data sets, th
 
 from __future__ import annotations
 
+import random
+import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import closing, suppress
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from filelock import FileLock
 
-from bilevel.experiments.axes import AXES, HARD_METHODS, HARD_TASKS, Axis, find_axes
-from bilevel.experiments.experiment import (
-    EXPERIMENT,
-    QUICK,
-    REPORT,
-    Cell,
-    Experiment,
-    Make,
-    Settings,
-    choose_settings,
-    is_made,
-    open_folder,
-    read_settings,
-    run_episodes,
-)
-from bilevel.experiments.films import FILMED, make_film
-from bilevel.experiments.problems import solve_with_nature
-from bilevel.experiments.report import write_pages
-from bilevel.experiments.rows import PAPER_ROWS, PAPER_TASKS, USUAL_ROWS, Row, find_rows, find_tasks, room
-from bilevel.methods.methods import METHODS
+from bilevel.experiments import making, rows
+from bilevel.experiments.experiment import REPORT, Cell, Outcome, Settings, choose_settings, open_folder
+from bilevel.experiments.report import write_report
+from bilevel.experiments.results import write_findings
+from bilevel.files import write_atomically
+from bilevel.parallel import WorkerDied, parallel
 from bilevel.policies.folder import BISON
 from bilevel.progress import Callback, Progress, silent
-from bilevel.symbolic.domain import BadInput
 from bilevel.tabletop import TASKS
 
+TRIES = 3  # to make a file, which may fail, or whose worker may be killed
 PARTS = ("table", "scaling", "films", "report")
-PURPOSES: Mapping[str, Make] = {  # of cells, in the order in which they are measured
-    "episodes": run_episodes,
-    "symbols": solve_with_nature,
-    "films": make_film,
-}
-
-
-@dataclass(frozen=True)
-class ExperimentSummary:
-    """How a run of an experiment went."""
-
-    done: int  # files that it has made
-    there: int  # files that were there, or that others have made
-    failed: Mapping[str, str]  # files that could not be made, with the reasons
-    left_out: Sequence[str] = field(default_factory=list)  # what was asked for and cannot be measured, a line each
-    report: Path | None = None
 
 
 def reproduce(
@@ -78,53 +52,23 @@ def reproduce(
     size, and 3 seeds; a `quick` one is smaller. Among `settings` are `epochs`, `updates`, `learning_rate`,
     `dagger_episodes` and `demonstrations`. A `cluster` is the address of a Ray cluster that sees the folder.
     """
-    for part in parts:
-        if part not in PARTS:
-            raise BadInput(f"unknown part '{part}'; there are: {', '.join(PARTS)}")
-    names, rows = find_tasks(tasks, TASKS, PAPER_TASKS), find_rows(methods, PAPER_ROWS if quick else USUAL_ROWS)
-    sizes, left_out = list(objects or ((1, 3, 6) if quick else range(1, 11))), []
+    parts = rows.choose("part", parts, PARTS, PARTS)
+    names, found = (
+        rows.choose("task", tasks, TASKS, rows.PAPER_TASKS),
+        rows.find_rows(methods, rows.PAPER_ROWS if quick else rows.USUAL_ROWS),
+    )
+    chosen, sizes = choose_settings(Path(output), quick, settings), (1, 3, 6) if quick else range(1, 11)
     table = [
         Cell("episodes", task, row.name, seed, number, episodes or (3 if quick else 10))
-        for task, row, seed, number in product(names, rows, range(seeds or (1 if quick else 3)), sizes)
-        if row.is_for(task) and number <= room(task)
+        for task, row, seed, number in product(names, found, range(seeds or (1 if quick else 3)), objects or sizes)
+        if row.is_for(task)
     ]
-    if too_many := sorted({number for number in sizes for task in names if number > room(task)}):
-        left_out.append(f"{', '.join(map(str, too_many))} objects, where a task has no room for them")
-    chosen = choose_settings(QUICK if quick else Settings(), settings)
-    large = points(AXES["symbols"], names, [row.name for row in rows], [], 1, chosen)
-    wanted = {"table": table, "scaling": list(large)}
-    shown = [row.name for row in rows if row.method == BISON]
-    if shown:
-        best = BISON if BISON in shown else shown[-1]
-        wanted["films"] = [Cell("films", task, best, 0, FILMED) for task in names]
-    elif "films" in parts:
-        left_out.append("films: they are made with policies of BISON, which is not among --methods")
-    cells = [cell for part, of_part in wanted.items() if part in parts for cell in of_part]
-    return _run(Path(output), chosen, cells, left_out, "report" in parts, workers, cluster, callback)
-
-
-def _run(
-    folder: Path,
-    settings: Settings,
-    cells: Sequence[Cell],
-    left_out: Sequence[str],
-    report: bool,
-    workers: int | None,
-    cluster: str | None,
-    callback: Callback,
-) -> ExperimentSummary:
-    """Measure these cells in a folder, as far as that was not done before, and write the report."""
-    open_folder(folder, settings, cells)
-    run = Experiment(folder, settings, workers, cluster, callback)
-    run.learn(cell for cell in cells if not is_made(folder / cell.file, cell))
-    for kind, make in PURPOSES.items():
-        run.make(kind, make, {cell.file: cell for cell in cells if cell.kind == kind})
-    page = None
-    if report:
-        callback(Progress("writing the report", 0, 1))
-        page = write_pages(folder, folder / REPORT)
-        callback(Progress("writing the report", 1, 1))
-    return ExperimentSummary(run.done, run.there, run.failed, left_out, page)
+    filmed = [row.name for row in found if row.method == BISON][-1:]
+    films = [Cell("films", task, row, 0, making.FILMED) for task, row in product(names, filmed)]
+    symbols = points(rows.AXES["symbols"], names, [row.name for row in found], [], 1, chosen)
+    wanted = {"table": table, "scaling": list(symbols), "films": films, "report": []}
+    cells = [cell for part in parts for cell in wanted[part]]
+    return _run(Path(output), chosen, cells, "report" in parts, workers, cluster, callback)
 
 
 # The hard suite
@@ -151,57 +95,113 @@ def benchmark_hard(
     By default, that is every axis on each of its tasks, with 4 episodes for each point and each of 3 seeds. All else is
     as in `reproduce`, whose policies it uses in the same folder; the settings are those that the folder has.
     """
-    folder, found = Path(output), find_axes(axes)
-    usual = QUICK if quick else read_settings(folder) if (folder / EXPERIMENT).is_file() else Settings()
-    chosen = choose_settings(usual, settings)
-    names = [row.name for row in find_rows(methods, HARD_METHODS)]
-    sizes, wanted = list(objects or ([3] if quick else [])), find_tasks(tasks, HARD_TASKS, HARD_TASKS)
+    folder, names = Path(output), [row.name for row in rows.find_rows(methods, rows.HARD_METHODS)]
+    chosen = choose_settings(folder, quick, settings)
+    sizes, wanted = (
+        list(objects or ([3] if quick else [])),
+        rows.choose("task", tasks, rows.HARD_TASKS, rows.HARD_TASKS),
+    )
     cells = [
         msgspec.structs.replace(cell, episodes=1 if axis.kind == "symbols" else episodes or (3 if quick else 4))
-        for axis in found
+        for axis in rows.find_axes(axes)
         for cell in points(axis, wanted, names, sizes, seeds or (1 if quick else 3), chosen)
     ]
-    return _run(folder, chosen, cells, _left_out(found, cells), report, workers, cluster, callback)
+    return _run(folder, chosen, cells, report, workers, cluster, callback)
 
 
 def points(
-    axis: Axis, tasks: Sequence[str], methods: Sequence[str], sizes: Sequence[int], seeds: int, settings: Settings
+    axis: rows.Axis, tasks: Sequence[str], methods: Sequence[str], sizes: Sequence[int], seeds: int, settings: Settings
 ) -> Iterator[Cell]:
-    """Yield the cells along an axis that can be measured: where there is room, and all that the value needs."""
-    rows = axis.rows_for(methods)
-    for task, value in product((task for asked, task in axis.tasks.items() if asked in tasks), axis.values):
-        changes = dict(axis.change(value))
-        if changes.get("demonstrations", 0) > settings.demonstrations:
-            continue
-        number = changes.pop("objects", None)
-        for objects, row, seed in product([number] if number else sizes or [axis.objects], rows, range(seeds)):
-            if _is_double(row, task) or (axis.kind == "episodes" and objects > room(task)):
-                continue
-            place, which = None if number else objects, _unusual(row, changes, settings)
-            yield Cell(
-                axis.kind, task, row.name, seed, objects, axis=axis.name, value=float(value), place=place, **which
-            )
-
-
-def _is_double(row: Row, task: str) -> bool:
-    """Return whether a row, among others of its method, has the planner that the method takes for the task anyway."""
-    planners = METHODS[row.method].planners
-    return bool(planners) and row.planner == planners[-1 if TASKS[task].domain.makes_objects else 0]
-
-
-def _unusual(row: Row, changes: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
-    """Return the changes but for what is as usual, and for what is about learning where nothing is learned."""
+    """Yield the cells along an axis that can be measured: where there is rows.room, and all that the value needs."""
     usual = {"demonstrations": settings.demonstrations, "shown": settings.shown}
-    return {
-        name: value for name, value in changes.items() if name not in usual or (row.learned and value != usual[name])
-    }
+    for task, value in product(axis.tasks, axis.values):
+        options = dict(axis.change(value))
+        number, learned = options.pop("objects", None), {key: options.pop(key) for key in usual if key in options}
+        if task.removesuffix("-noisy") not in tasks or learned.get("demonstrations", 0) > settings.demonstrations:
+            continue
+        every = product([number] if number else sizes or [axis.objects], axis.rows_for(methods), range(seeds))
+        for objects, row, seed in every:
+            unusual = {key: new for key, new in learned.items() if row.learned and new != usual[key]}
+            where: dict[str, Any] = {"axis": axis.name, "value": float(value), "place": None if number else objects}
+            yield Cell(axis.kind, task, row.name, seed, objects, options=options, **where, **unusual)
 
 
-def _left_out(axes: Sequence[Axis], cells: Sequence[Cell]) -> list[str]:
-    """Return which axes and values are asked for and cannot be measured, a line each."""
-    measured, lines = {(cell.axis, cell.value) for cell in cells}, []
-    for axis in axes:
-        absent = [axis.show(value) for value in axis.values if (axis.name, value) not in measured]
-        if absent:
-            lines.append(f"{axis.name} {', '.join(absent)}: no room, no such demonstrations, or none of its methods")
-    return lines
+# The work
+
+
+def _run(
+    folder: Path,
+    settings: Settings,
+    cells: Sequence[Cell],
+    report: bool,
+    workers: int | None,
+    cluster: str | None,
+    callback: Callback,
+) -> Outcome:
+    """Make what is missing of these cells, and what they need, phase after phase; then write the report.
+
+    The order within a phase is random, so that several runs in a folder make different files.
+    """
+    fitting = [cell for cell in cells if cell.kind == "symbols" or cell.objects <= (TASKS[cell.task].max_objects or 0)]
+    left_out = {f"{cell.task} with {cell.objects} objects: no rows.room" for cell in cells if cell not in fitting}
+    open_folder(folder, settings, fitting)
+    outcome = Outcome(left_out=sorted(left_out))
+    for phase, function, wanted in _phases(folder, fitting):
+        missing = {file: "its worker was killed" for file, cell in wanted.items() if not is_made(folder / file, cell)}
+        there, make = len(wanted) - len(missing), partial(make_file, folder, settings, function)
+        callback(Progress(phase, there, len(wanted)))
+        for _ in range(TRIES):
+            left = random.sample([(file, wanted[file]) for file in missing], len(missing))
+            with suppress(WorkerDied), closing(parallel(make, left, workers, cluster)) as results:
+                for file, error in results:
+                    missing[file] = error
+                    if not error:
+                        del missing[file]
+                    callback(Progress(phase, len(wanted) - len(missing), len(wanted)))
+        outcome.there += there
+        outcome.done += len(wanted) - there - len(missing)
+        outcome.failed.update(missing)
+    if report and write_findings(folder):
+        outcome.report = folder / REPORT
+        write_report(folder, outcome.report, folder / "report-files")
+    return outcome
+
+
+def _phases(folder: Path, cells: Sequence[Cell]) -> Iterator[tuple[str, making.Make, Mapping[str, Cell]]]:
+    """Yield what is made one after the other: a function, and each file with the cell that it is made for.
+
+    Where rules alone are learned, the network of another policy is kept, which is learned before.
+    """
+    unmade = [cell for cell in cells if cell.learned and not is_made(folder / cell.file, cell)]
+    policies = {cell.policy_file: cell for cell in unmade if not (folder / cell.policy_file).exists()}
+    rules = {file: cell for file, cell in policies.items() if cell.with_kept_network != cell}
+    kept = {cell.with_kept_network.policy_file: cell.with_kept_network for cell in rules.values()}
+    networks = {**kept, **{file: cell for file, cell in policies.items() if file not in rules}}
+    data = {f"{cell.data}.complete": cell for cell in [*networks.values(), *rules.values()]}
+    yield "data sets", making.collect_data, data
+    yield "networks", making.learn_policy, networks
+    yield "rules", making.learn_policy, rules
+    for kind, function in making.MEASURES.items():
+        yield kind, function, {cell.file: cell for cell in cells if cell.kind == kind}
+
+
+def is_made(path: Path, cell: Cell) -> bool:
+    """Return whether a file is there, with all records that it should have."""
+    return path.exists() and (path.suffix != ".jsonl" or path.read_bytes().count(b"\n") >= cell.episodes)
+
+
+def make_file(folder: Path, settings: Settings, make: making.Make, item: tuple[str, Cell]) -> tuple[str, str]:
+    """Make a file, unless another run does, which is waited for; return its name, and the error if there is one."""
+    file, cell = item
+    name = file.replace("/", "+")
+    failure = folder / "failures" / f"{name}.txt"
+    (folder / "locks").mkdir(exist_ok=True)
+    with FileLock(folder / "locks" / name):
+        try:
+            if not is_made(folder / file, cell):
+                make(folder, settings, cell)
+        except Exception as error:  # of one file, which must not end the others
+            write_atomically(failure, traceback.format_exc())
+            return file, " ".join(str(error).split()) or type(error).__name__
+        failure.unlink(missing_ok=True)
+        return file, ""

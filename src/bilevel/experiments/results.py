@@ -12,16 +12,17 @@ from typing import Any
 import msgspec
 import pandas as pd
 
-from bilevel.experiments.axes import AXES
-from bilevel.experiments.experiment import EXPERIMENT, FINDINGS, Cell, Run, Settings, read_runs, read_settings
+from bilevel.experiments.experiment import EXPERIMENT, FINDINGS, Cell, Settings, read_runs, read_settings
 from bilevel.experiments.records import Record, read_records
-from bilevel.experiments.rows import TITLES, task_order
+from bilevel.experiments.rows import AXES, NUMBER, TITLES, Axis, task_order
+from bilevel.experiments.statistics import wilson_interval
 from bilevel.files import write_atomically
 from bilevel.json_files import Amount, Count, decode, read_bytes
 from bilevel.policies.folder import BISON, POLICY, RULES
 from bilevel.symbolic.domain import BadInput
 
-LARGEST = 10**7  # bytes of a file that is read here
+SUCCESS = "success"
+TIMES = ("pause_seconds", "seconds")
 
 
 class About(msgspec.Struct, omit_defaults=True):
@@ -36,8 +37,8 @@ class About(msgspec.Struct, omit_defaults=True):
     versions: dict[str, str] = {}
 
 
-class CellResult(msgspec.Struct, omit_defaults=True, kw_only=True):
-    """How the episodes of a cell went, and what learning the policy took; rows may share one, and its cost."""
+class Finding(msgspec.Struct, omit_defaults=True, kw_only=True):
+    """How the episodes of a cell went."""
 
     task: str
     row: str
@@ -49,15 +50,8 @@ class CellResult(msgspec.Struct, omit_defaults=True, kw_only=True):
     episodes: Count
     successes: Count
     reasons: dict[str, Count] = {}  # of the failures
-    mean_steps: Amount | None = None  # of the successes
-    policy_microseconds: Amount | None = None  # for each step, with labels and all planning
     pause_seconds: Amount | None = None  # the longest that a decision took, the mean over episodes
     seconds: Amount | None = None  # for all decisions of an episode, on average
-    training_seconds: Amount | None = None  # where it was trained in one go
-    parameters: Count | None = None
-    epochs: Count | None = None  # of training, or else updates
-    updates: Count | None = None
-    samples: Count | None = None
 
 
 @dataclass(frozen=True)
@@ -67,12 +61,42 @@ class Results:
     about: About
     table: pd.DataFrame
 
-    def of(self, axis: str) -> pd.DataFrame:
-        """Return the lines of an axis, without tasks and rows that it does not have."""
-        found: pd.DataFrame = self.table[self.table["axis"] == axis].copy()
+    def along(self, axis: Axis) -> pd.DataFrame:
+        """Return the lines of an axis, each with its value, and with `where`, the title of what it is compared with."""
+        found: pd.DataFrame = self.table[self.table["axis"] == axis.name].copy()
         for name in ("task", "row"):
             found[name] = found[name].cat.remove_unused_categories()
+        if axis is NUMBER:
+            found["value"] = found["objects"]
+        found["where"] = found["task"].astype(str)
+        if found["place"].nunique() > 1:
+            found["where"] += [f", {place:g} objects" for place in found["place"]]
         return found
+
+
+def measured(frame: pd.DataFrame, by: list[str], measure: str = SUCCESS) -> pd.DataFrame:
+    """Return for each group what was measured, its lowest and highest value, and a text.
+
+    Success is a rate with Wilson's interval; a time, a column of the table, is a median with its range over seeds.
+    """
+    groups = frame.groupby(by, observed=True)
+    if measure != SUCCESS:
+        found: pd.DataFrame = groups[measure].agg(middle="median", low="min", high="max").dropna().reset_index()
+        found["text"] = found["middle"].map(seconds)
+        return found
+    found = groups[["successes", "episodes"]].sum().reset_index()
+    found["middle"] = found["successes"] / found["episodes"]
+    found["low"], found["high"] = zip(*map(wilson_interval, found["successes"], found["episodes"]), strict=True)
+    found["text"] = found["successes"].astype(str) + "/" + found["episodes"].astype(str)
+    return found
+
+
+def seconds(value: float) -> str:
+    """Return 110 µs, 40 ms, 3.2 s, 12 min or 3.4 h."""
+    for limit, factor, unit in ((1e-3, 1e6, "µs"), (1, 1e3, "ms"), (120, 1, "s"), (7200, 1 / 60, "min")):
+        if value < limit:
+            return f"{value * factor:.3g} {unit}"
+    return f"{value / 3600:.3g} h"
 
 
 def read_results(source: Path) -> Results:
@@ -83,24 +107,21 @@ def read_results(source: Path) -> Results:
         about, findings = _read_file(source / FINDINGS if source.is_dir() else source)
     if not findings:
         raise BadInput(f"{source}: there are no results in it yet")
-    frame = pd.DataFrame([msgspec.structs.asdict(line) for line in findings])
+    frame = pd.DataFrame(map(msgspec.structs.asdict, findings)).astype(dict.fromkeys(TIMES, float))
     rows = [name for name in TITLES if name in set(frame["row"])]
     frame["task"] = pd.Categorical(frame["task"], task_order(frame["task"]), ordered=True)
     frame["row"] = pd.Categorical(frame["row"], rows, ordered=True)
     return Results(about, frame)
 
 
-def write_findings(folder: Path) -> None:
-    """Write what is in a folder to one file: a line that says how it was made, and a line for each finding."""
+def write_findings(folder: Path) -> int:
+    """Write how all in a folder was made to one file, with a line for each finding; return how many there are."""
     about, findings = _read_folder(folder)
     write_atomically(folder / FINDINGS, b"".join(msgspec.json.encode(line) + b"\n" for line in (about, *findings)))
+    return len(findings)
 
 
-def _read_file(path: Path) -> tuple[About, list[CellResult]]:
-    if not path.is_file():
-        raise BadInput(f"{path}: nothing to report on; `bilevel reproduce --output DIR` makes a folder")
-    if path.stat().st_size > LARGEST:
-        raise BadInput(f"{path}: too large for a file of findings")
+def _read_file(path: Path) -> tuple[About, list[Finding]]:
     first, *others = read_bytes(path).splitlines() or [b""]
     about = decode(first, About, f"{path}, line 1: does not say how it was made")
     findings = []
@@ -120,65 +141,33 @@ def _read_folder(folder: Path) -> tuple[About, list[CellResult]]:
     asked = {(cell.axis, cell.value, cell.place, cell.file): cell for run in runs for cell in run.cells}
     cells = [cell for cell in asked.values() if cell.kind != "films" and (folder / cell.file).exists()]
     records = {file: read_records(folder / file) for file in {cell.file for cell in cells}}
-    versions = {name: version for known in records.values() for name, version in known[0].versions.items()}
-    findings = [_finding(folder, cell, records[cell.file]) for cell in cells]
-    return _about(folder, runs, versions), findings
-
-
-def _finding(folder: Path, cell: Cell, records: Sequence[Record]) -> CellResult:
-    solved = [one for one in records if one.success]
-    reasons = Counter(one.reason for one in records if one.reason)
-    timed = [one for one in records if one.seconds]  # a kill may lose the timing of an episode
-    seconds, steps = sum(one.seconds["policy"] for one in timed), sum(one.steps for one in timed)
-    return CellResult(
-        task=cell.task,
-        row=cell.row,
-        seed=cell.seed,
-        objects=cell.objects,
-        axis=cell.axis,
-        value=cell.value,
-        place=cell.place,
-        episodes=len(records),
-        successes=len(solved),
-        reasons=dict(reasons.most_common()),
-        mean_steps=round(fmean(one.steps for one in solved), 1) if solved else None,
-        policy_microseconds=round(1e6 * seconds / steps, 1) if steps else None,
-        pause_seconds=round(fmean(one.seconds["longest"] for one in timed), 4) if timed else None,
-        seconds=round(seconds / len(timed), 4) if timed else None,
-        **_training(folder, cell),
-    )
-
-
-def _training(folder: Path, cell: Cell) -> dict[str, Any]:
-    """Return what learning the policy of a cell took, if the policy is there."""
-    card = _read(folder / "policies" / cell.policy / POLICY) if cell.learned and not cell.axis else {}
-    if not card:
-        return {}
-    cost, training = _read(folder / "costs" / f"{cell.with_kept_network.policy}.json"), card["settings"]["training"]
-    length = "updates" if training.get("updates") else "epochs"
-    return {
-        "training_seconds": cost.get("seconds"),
-        "parameters": card["summary"].get("parameters"),
-        "samples": card["summary"]["samples"],
-        length: training[length],
-    }
-
-
-def _read(path: Path) -> dict[str, Any]:
-    return decode(read_bytes(path), dict[str, Any], path) if path.exists() else {}
-
-
-def _about(folder: Path, runs: Sequence[Run], versions: dict[str, str]) -> About:
-    machines = [run.machine for run in runs] + [_read(path)["machine"] for path in folder.glob("costs/*/*.json")]
+    findings = [_finding(cell, records[cell.file]) for cell in cells]
+    machines = [run.machine for run in runs]
     failures = {path.stem.replace("+", "/"): path.read_text(encoding="utf-8") for path in folder.glob("failures/*.txt")}
-    return About(
+    about = About(
         experiment=read_settings(folder),
         command=runs[-1].command if runs else "",
         machines=[machine for number, machine in enumerate(machines) if machine not in machines[:number]],
         dates=sorted({run.date for run in runs}),
         failures={name: text.strip().splitlines()[-1] for name, text in sorted(failures.items())},
         rules=dict(_learned_rules(folder)),
-        versions=versions,
+        versions={name: version for known in records.values() for name, version in known[0].versions.items()},
+    )
+    return about, findings
+
+
+def _finding(cell: Cell, records: Sequence[Record]) -> Finding:
+    timed = [one for one in records if one.seconds]  # a kill may lose the timing of an episode
+    times: dict[str, Any] = {}
+    if timed:
+        times["pause_seconds"] = round(fmean(one.seconds["longest"] for one in timed), 4)
+        times["seconds"] = round(fmean(one.seconds["policy"] for one in timed), 4)
+    return Finding(
+        **{name: getattr(cell, name) for name in ("task", "row", "seed", "objects", "axis", "value", "place")},
+        **times,
+        episodes=len(records),
+        successes=sum(one.success for one in records),
+        reasons=dict(Counter(one.reason for one in records if one.reason).most_common()),
     )
 
 

@@ -1,34 +1,43 @@
-"""What records come to: success rates with intervals, tests, steps, and reasons of failures."""
+"""What records come to: success rates with intervals, steps, and reasons of failures; and how two results differ.
+
+Two policies that meet the same episodes mostly succeed and fail together. Only the episodes in which they differ tell
+which one is better.
+"""
 
 from __future__ import annotations
 
+import json
 import math
 from collections import Counter
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from statistics import fmean
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
+from typing import Any, NamedTuple
 
 from bilevel.experiments.records import Record, counts_of
+from bilevel.methods.methods import RunnablePolicy
 from bilevel.policies.changes import ChangeCounts
-from bilevel.policies.episode import INCIDENT_KINDS
+from bilevel.policies.episode import INCIDENT_KINDS, Episode
+from bilevel.symbolic.domain import BadInput
+from bilevel.tasks.task import Task
+from bilevel.versions import versions
 
 Z = 1.959964  # of a two-sided interval of 95%
-CORRELATION = 0.05  # the median of what is expected of the intra-class correlation of networks
-EDGES = np.sin(np.linspace(0, np.pi / 2, 401)) ** 2  # of rates from 0 to 1, finer towards both ends
+# What a record says about how it was made, besides which episode it is.
+CIRCUMSTANCES = (
+    "method", "policy", "policy_digest", "policy_seed", "settings", "noise", "arguments", "perception", "versions",
+)  # fmt: skip
 
-Interval = tuple[float, float]
-Counts = tuple[int, int]  # successes and episodes
+Pair = tuple[Record, Record]  # one episode, as it went in each of the two results
+Differences = Mapping[str, tuple[Any, Any]]  # what has two values, with both
 
 
-# One policy
+# One result
 
 
-def wilson_interval(successes: int, episodes: int) -> Interval:
-    """Return Wilson's 95% interval for the success rate of one policy."""
+def wilson_interval(successes: int, episodes: int) -> tuple[float, float]:
+    """Return Wilson's 95% interval for a success rate."""
     if episodes == 0:
         return 0.0, 1.0
     rate = successes / episodes
@@ -81,86 +90,136 @@ def summary_lines(records: Sequence[Record]) -> list[str]:
     return lines
 
 
-# Two policies in the same episodes
+# Two results of the same episodes
 
 
-def difference_interval(gained: int, lost: int, pairs: int) -> Interval:
-    """Return Tango's 95% score interval for the difference of two success rates, the second less the first.
+class Comparison(NamedTuple):
+    """The episodes that two results have in common, how many only one of them has, and what else differs."""
 
-    `gained` pairs have a success in the second alone, `lost` ones in the first alone. It is right near 0 and 1, and
-    where nothing differs, too (Statistics in Medicine 17, 1998, 891–908).
+    pairs: Sequence[Pair]
+    only_first: int
+    only_second: int
+    differences: Differences
+
+
+def compare(first: Sequence[Record], second: Sequence[Record]) -> Comparison:
+    """Pair two results by task, number of objects, seed and episode.
+
+    `BadInput` where an episode is there twice, or where the two have none in common.
     """
-    from scipy.optimize import brentq
+    one, other = _by_episode(first, "the first"), _by_episode(second, "the second")
+    tasks = sorted({task for task, *_ in [*one, *other]})
+    if len(tasks) > 1:
+        raise BadInput(f"these are results of different tasks: {', '.join(tasks)}; compare results of the same task")
+    pairs = [(record, other[key]) for key, record in one.items() if key in other]
+    if not pairs:
+        raise BadInput("the two have no episode in common: use the same --objects and --seed for both")
+    return Comparison(pairs, len(one) - len(pairs), len(other) - len(pairs), differences(*pairs[0]))
 
-    def score(difference: float, z: float) -> float:
-        """Return by how many standard errors the pairs are above a supposed difference, less `z`."""
-        linear = -gained - lost + (2 * pairs - gained + lost) * difference
-        constant = -lost * difference * (1 - difference)
-        chance = (math.sqrt(linear * linear - 8 * pairs * constant) - linear) / (4 * pairs)  # of a loss, at most likely
-        variance = pairs * (2 * chance + difference * (1 - difference))
-        return (gained - lost - pairs * difference) / math.sqrt(max(variance, 1e-300)) - z
 
-    observed, edge = (gained - lost) / pairs, 1e-12
-    low = -1.0 if observed == -1 else brentq(score, -1 + edge, observed - edge, (Z,))
-    high = 1.0 if observed == 1 else brentq(score, observed + edge, 1 - edge, (-Z,))
-    return float(low), float(high)
+def _by_episode(records: Sequence[Record], whose: str) -> dict[tuple[str, int, int, int], Record]:
+    found = {(one.task, one.objects, one.seed, one.episode): one for one in records}
+    if not found:
+        raise BadInput(f"{whose} results are empty")
+    if len(found) < len(records):
+        raise BadInput(f"{whose} results hold an episode twice; compare one policy with one other")
+    return found
+
+
+def paired_rates(pairs: Sequence[Pair]) -> dict[str, Any]:
+    """Return how often each of two succeeds in the same episodes, and how many steps each needs where both do.
+
+    Intervals are Wilson's, the p value is that of McNemar's exact test. Numbers are rounded.
+    """
+    both = [pair for pair in pairs if pair[0].success and pair[1].success]
+    successes = [sum(pair[side].success for pair in pairs) for side in (0, 1)]
+    lost, gained = (number - len(both) for number in successes)
+    return {
+        "episodes": len(pairs),
+        "successes": successes,
+        "intervals": [[round(end, 4) for end in wilson_interval(number, len(pairs))] for number in successes],
+        "gained": gained,  # episodes that only the second solves
+        "lost": lost,
+        "p_value": round(mcnemar(gained, lost), 4),
+        "both": len(both),
+        "mean_steps": [round(fmean(pair[side].steps for pair in both), 1) for side in (0, 1)] if both else None,
+    }
 
 
 def mcnemar(gained: int, lost: int) -> float:
     """Return the p value of McNemar's exact test, two-sided, that two policies succeed equally often."""
-    from scipy.stats import binomtest
-
-    return float(binomtest(gained, gained + lost).pvalue) if gained + lost else 1.0
-
-
-def mean_interval(values: Sequence[float]) -> Interval | None:
-    """Return Student's 95% interval for a mean, as of the differences of pairs; none for fewer than two values."""
-    from scipy.stats import sem, t
-
-    if len(values) < 2:
-        return None
-    half = float(t.ppf(0.975, len(values) - 1) * sem(values))
-    return fmean(values) - half, fmean(values) + half
+    changed = gained + lost
+    fewer = sum(math.comb(changed, number) for number in range(min(gained, lost) + 1))  # ways to come out as unlike
+    return min(1.0, 2 * fewer / (1 << changed))
 
 
-# Methods that learn: the episodes of one network belong together
+def rate_lines(rows: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Return lines for a person to read."""
+    lines = [f"{'objects':>7}  {'A (95% interval)':>24}  {'B (95% interval)':>24}  {'only A':>6}  {'only B':>6}  p"]
+    for name, row in rows.items():
+        rates = [
+            f"{number}/{row['episodes']} ({100 * low:.1f}–{100 * high:.1f}%)"
+            for number, (low, high) in zip(row["successes"], row["intervals"], strict=True)
+        ]
+        alone = f"{row['lost']:>6}  {row['gained']:>6}  {row['p_value']:.3g}"
+        lines.append(f"{name:>7}  {rates[0]:>24}  {rates[1]:>24}  {alone}")
+    return lines
 
 
-def rate_interval(policies: Sequence[Counts]) -> Interval:
-    """Return the 95% interval of a method's success rate, from the counts of a policy for each training seed.
-
-    The model is beta-binomial. The policy of each seed has a rate of its own, drawn from a beta distribution with mean
-    µ and intra-class correlation ρ, and its episodes are draws with that rate. The interval is the shortest that holds
-    95% of the posterior of µ: what policies of other seeds would come to on average. Nothing is known of µ in advance,
-    and ρ is expected to be small. That of a single policy is Wilson's.
-    """
-    if len(policies) < 2:
-        return wilson_interval(*(policies or [(0, 0)])[0])
-    below, begins = _posterior(tuple(sorted(policies))), np.linspace(0, 0.05, 1001)
-    lows, highs = np.interp(begins, below, EDGES), np.interp(begins + 0.95, below, EDGES)
-    shortest = int(np.argmin(highs - lows))
-    return float(lows[shortest]), float(highs[shortest])
+# What else differs
 
 
-def is_better(one: Sequence[Counts], other: Sequence[Counts]) -> bool:
-    """Return whether a method's rate is above another's: the 95% interval of the difference leaves out 0."""
-    rng = np.random.default_rng(0)
-    first, second = (np.interp(rng.random(20_000), _posterior(tuple(sorted(counts))), EDGES) for counts in (one, other))
-    return bool(np.quantile(first - second, 0.025) > 0)
+def differences(first: Record, second: Record) -> Differences:
+    """Return how two records were not made the same way; parts of `versions`, say, are called `versions.numpy`."""
+    one, other = _circumstances(first), _circumstances(second)
+    both = {name: (one.get(name), other.get(name)) for name in {**one, **other}}
+    return {name: pair for name, pair in both.items() if pair[0] != pair[1]}
 
 
-@lru_cache(maxsize=4096)
-def _posterior(policies: tuple[Counts, ...]) -> npt.NDArray[np.float64]:
-    """Return how probable it is that the mean rate of such policies is below each edge."""
-    from scipy.stats import betabinom
-
-    rates, parts = (EDGES[1:] + EDGES[:-1]) / 2, (np.arange(40) + 0.5) / 40
-    decay = math.log(0.5) / math.log(1 - CORRELATION)  # the prior of ρ has the distribution 1 − (1 − ρ)^decay
-    correlations = 1 - (1 - parts) ** (1 / decay)
-    sizes = ((1 - correlations) / correlations)[:, None]  # the sum of the two parameters of the beta distribution
-    each = (betabinom.logpmf(*counts, rates * sizes, (1 - rates) * sizes) for counts in policies)
-    logarithms = sum(each, np.zeros((40, 400)))
-    weights = np.exp(logarithms - np.max(logarithms)).sum(axis=0) * np.diff(EDGES)
-    below = np.concatenate(([0.0], np.cumsum(weights)))
-    found: npt.NDArray[np.float64] = below / below[-1] + np.arange(401) * 1e-15  # so that it ascends everywhere
+def _circumstances(record: Record) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name in CIRCUMSTANCES:
+        value = getattr(record, name)
+        found.update(
+            {f"{name}.{key}": part for key, part in value.items()} if isinstance(value, dict) else {name: value}
+        )
     return found
+
+
+def difference_lines(found: Differences) -> list[str]:
+    """Return a line for each thing that differs."""
+    return [f"{name}: {_shown(first)} → {_shown(second)}" for name, (first, second) in found.items()]
+
+
+def _shown(value: Any) -> str:
+    """Return a value in short: texts as they are, digests by their beginning."""
+    text = value if isinstance(value, str) else "–" if value is None else json.dumps(value)
+    return f"{text[:12]}…" if len(text) == 64 and set(text) <= set("0123456789abcdef") else text or "–"
+
+
+# One episode and its record
+
+
+def find_record(records: Sequence[Record], where: Path, objects: int | None, episode: int | None) -> Record:
+    """Return the record of an episode; `BadInput`, which says what there is, where that is not exactly one."""
+    if episode is None:
+        failed = [f"{record.episode} of {record.objects} objects" for record in records if not record.success]
+        known = f"failed: {', '.join(failed[:10])}" if failed else "all succeeded"
+        raise BadInput(f"say which episode of {where} to replay, with --episode N; {known}")
+    found = [record for record in records if record.episode == episode and objects in (None, record.objects)]
+    if len(found) != 1:
+        sizes = ", ".join(map(str, sorted({record.objects for record in found or records}))) or "no"
+        raise BadInput(f"{where} has {len(found) or 'no'} episode {episode}; it has {sizes} objects: --objects N")
+    return found[0]
+
+
+def compare_with_record(record: Record, episode: Episode, policy: RunnablePolicy, task: Task) -> list[str]:
+    """Return how an episode differs from its record, and what may be the cause; nothing where it is the same."""
+    then = record.outcome, record.reason, record.steps, record.changes
+    if then == (episode.outcome, episode.reason, episode.steps, episode.counts):
+        return []
+    was = f"{record.outcome} after {record.steps} steps" + (f" ({record.reason})" if record.reason else "")
+    present = replace(record, policy=policy.policy, policy_digest=policy.digest, settings=dict(policy.settings))
+    present = replace(present, versions=versions(task.packages))
+    causes = difference_lines(differences(record, present))
+    return [f"not as recorded: that was {was}", *(causes or ["nothing that is recorded differs but the machine"])]

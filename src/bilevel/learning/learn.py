@@ -55,7 +55,7 @@ from bilevel.methods.end_to_end import (
 )
 from bilevel.methods.methods import BILEVEL, find_method
 from bilevel.metrics import Log, open_log
-from bilevel.parallel import in_order, parallel
+from bilevel.parallel import parallel
 from bilevel.policies.episode import read_problems
 from bilevel.policies.folder import (
     BISON,
@@ -299,7 +299,7 @@ class LearningRun:
         rollouts = DaggerRollouts(env_factory, make_agent, encode, dagger, number, self.seed)
         found: list[DaggerEpisode] = []
         with closing(parallel(rollouts, range(dagger.episodes), self.workers)) as episodes:
-            for episode in in_order(episodes):
+            for _, episode in episodes:
                 found.append(episode)
                 self.callback(Progress(f"DAgger, round {number}", len(found), dagger.episodes))
         share = sum(episode.success for episode in found) / dagger.episodes
