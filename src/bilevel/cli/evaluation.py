@@ -123,8 +123,7 @@ def compare(first: Path, second: Path) -> None:
         "" if found.differences else "nothing else that is recorded differs between them",
         *rate_lines({**by_objects, "total": total}),
         "p is that of McNemar's exact test for pairs; what other training seeds give, it does not say",
-        _steps_line(total),
-        *_episode_lines(changed),
+        *_further_lines(total, changed),
     )
 
 
@@ -136,14 +135,13 @@ def _changed(pair: Pair, first: Path, second: Path) -> dict[str, object]:
     return {name: getattr(record, name) for name in ("objects", "episode", "seed")} | ends | {"replay": replay}
 
 
-def _steps_line(total: dict[str, Any]) -> str:
+def _further_lines(total: dict[str, Any], changed: list[dict[str, object]]) -> Iterator[str]:
+    """Yield how the steps differ, and which episodes changed."""
     if total["mean_steps"] is None:
-        return "no episode is solved by both, so steps are not compared"
-    first, second = total["mean_steps"]
-    return f"mean steps in the {count(total['both'], 'episode')} that both solve: A {first:.1f}, B {second:.1f}"
-
-
-def _episode_lines(changed: list[dict[str, object]]) -> list[str]:
+        yield "no episode is solved by both, so steps are not compared"
+    else:
+        first, second = total["mean_steps"]
+        yield f"mean steps in the {count(total['both'], 'episode')} that both solve: A {first:.1f}, B {second:.1f}"
     if not changed:
         yield "no episode changed: each succeeds in both, or fails in both"
         return

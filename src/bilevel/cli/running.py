@@ -218,25 +218,13 @@ def _run_once(
 # Episodes that were recorded
 
 
-def _recorded(task: str | None, results: Path, objects: int | None, episode: int | None) -> tuple[Record, Task]:
-    """Return the record of an episode, and its task: where that is given, else the one that is registered."""
-    from bilevel.experiments.records import read_records
-    from bilevel.experiments.statistics import find_record
-
-    record = find_record(read_records(results), results, objects, episode)
-    found = task_of(record.task, task, str(results), "name it before --replay, as")
-    if found.name != record.task:
-        raise BadInput(f"the episode is of the task '{record.task}', not of '{found.name}'")
-    return record, found
-
-
-def _recorded_options(record: Record, results: Path, given: dict[str, Any]) -> dict[str, Any]:
-    """Return the options that run an episode as it was recorded.
+def _recorded(task: str | None, results: Path, given: dict[str, Any], episode: int | None) -> tuple[Record, Task]:
+    """Return the record of an episode, and its task; `given` options become those that run it as it was recorded.
 
     What a record cannot say is as it is given: where the policy is now, and whose estimation it was.
     """
-    from bilevel.experiments.compare import find_record
     from bilevel.experiments.records import read_records
+    from bilevel.experiments.statistics import find_record
 
     record = find_record(read_records(results), results, given["objects"], episode)
     task_found = task_of(record.task, task, str(results), "name it before --replay, as")

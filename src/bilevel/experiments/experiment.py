@@ -127,7 +127,7 @@ class Run(msgspec.Struct, frozen=True):
 
 
 @dataclass
-class Outcome:
+class ExperimentSummary:
     """How a run of an experiment went."""
 
     done: int = 0  # files that were made

@@ -60,7 +60,7 @@ def write_report(source: Path, output: Path, folder: Path | None) -> list[str]:
 # Tables
 
 
-class Table(NamedTuple):
+class ReportTable(NamedTuple):
     """Lines of text below a header; the numbers with all digits are in the findings."""
 
     name: str  # of its files
@@ -69,20 +69,20 @@ class Table(NamedTuple):
     shown: pd.DataFrame
 
 
-def tables(results: Results, drawn: Sequence[Figure]) -> Iterator[Table]:
+def tables(results: Results, drawn: Sequence[Figure]) -> Iterator[ReportTable]:
     """Yield all tables that there is something to put in."""
     frame = results.along(NUMBER)
     if len(frame):
         rates = success(frame)
         rates["text"] += ["" if pd.isna(paper) else f", paper {rate(paper)}" for paper in rates["paper"]]
         shown = _pivot(rates, ["row"], "task")
-        yield Table("success", "Success rates", "Successes of episodes, then the paper's rate.", shown)
+        yield ReportTable("success", "Success rates", "Successes of episodes, then the paper's rate.", shown)
     for figure in drawn:
         shown = _pivot(measured(figure.frame, ["where", "row", "value"], figure.measure), ["where", "row"], "value")
         title = f"{MEASURES[figure.measure].capitalize()} by {figure.axis.title}"
         caption = "Successes of episodes." if figure.measure == SUCCESS else "Medians over seeds."
         shown = shown.rename(columns={value: figure.axis.show(value) for value in figure.frame["value"]})
-        yield Table(figure.name, title, caption, shown)
+        yield ReportTable(figure.name, title, caption, shown)
 
 
 def _pivot(frame: pd.DataFrame, lines: list[str], columns: str) -> pd.DataFrame:
@@ -132,7 +132,7 @@ def plural(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-FORMATS: Mapping[str, Callable[[Table], Any]] = {
+FORMATS: Mapping[str, Callable[[ReportTable], Any]] = {
     "csv": lambda table: table.shown.to_csv(index=False),
     "tex": lambda table: table.shown.map(str).style.hide(axis="index").format(escape="latex").to_latex(hrules=True),
 }
@@ -159,7 +159,7 @@ def asset(name: str) -> str:
 
 def page_html(
     results: Results,
-    made: Sequence[Table],
+    made: Sequence[ReportTable],
     drawn: Sequence[Figure],
     films: Sequence[Mapping[str, Any]],
     files_folder: str | None,

@@ -18,7 +18,7 @@ import msgspec
 from filelock import FileLock
 
 from bilevel.experiments import making, rows
-from bilevel.experiments.experiment import REPORT, Cell, Outcome, Settings, choose_settings, open_folder
+from bilevel.experiments.experiment import REPORT, Cell, ExperimentSummary, Settings, choose_settings, open_folder
 from bilevel.experiments.report import write_report
 from bilevel.experiments.results import write_findings
 from bilevel.files import write_atomically
@@ -137,7 +137,7 @@ def _run(
     workers: int | None,
     cluster: str | None,
     callback: Callback,
-) -> Outcome:
+) -> ExperimentSummary:
     """Make what is missing of these cells, and what they need, phase after phase; then write the report.
 
     The order within a phase is random, so that several runs in a folder make different files.
@@ -145,7 +145,7 @@ def _run(
     fitting = [cell for cell in cells if cell.kind == "symbols" or cell.objects <= (TASKS[cell.task].max_objects or 0)]
     left_out = {f"{cell.task} with {cell.objects} objects: no rows.room" for cell in cells if cell not in fitting}
     open_folder(folder, settings, fitting)
-    outcome = Outcome(left_out=sorted(left_out))
+    outcome = ExperimentSummary(left_out=sorted(left_out))
     for phase, function, wanted in _phases(folder, fitting):
         missing = {file: "its worker was killed" for file, cell in wanted.items() if not is_made(folder / file, cell)}
         there, make = len(wanted) - len(missing), partial(make_file, folder, settings, function)

@@ -37,7 +37,7 @@ class About(msgspec.Struct, omit_defaults=True):
     versions: dict[str, str] = {}
 
 
-class Finding(msgspec.Struct, omit_defaults=True, kw_only=True):
+class CellResult(msgspec.Struct, omit_defaults=True, kw_only=True):
     """How the episodes of a cell went."""
 
     task: str
@@ -121,7 +121,7 @@ def write_findings(folder: Path) -> int:
     return len(findings)
 
 
-def _read_file(path: Path) -> tuple[About, list[Finding]]:
+def _read_file(path: Path) -> tuple[About, list[CellResult]]:
     first, *others = read_bytes(path).splitlines() or [b""]
     about = decode(first, About, f"{path}, line 1: does not say how it was made")
     findings = []
@@ -156,13 +156,13 @@ def _read_folder(folder: Path) -> tuple[About, list[CellResult]]:
     return about, findings
 
 
-def _finding(cell: Cell, records: Sequence[Record]) -> Finding:
+def _finding(cell: Cell, records: Sequence[Record]) -> CellResult:
     timed = [one for one in records if one.seconds]  # a kill may lose the timing of an episode
     times: dict[str, Any] = {}
     if timed:
         times["pause_seconds"] = round(fmean(one.seconds["longest"] for one in timed), 4)
         times["seconds"] = round(fmean(one.seconds["policy"] for one in timed), 4)
-    return Finding(
+    return CellResult(
         **{name: getattr(cell, name) for name in ("task", "row", "seed", "objects", "axis", "value", "place")},
         **times,
         episodes=len(records),
