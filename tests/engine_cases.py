@@ -9,7 +9,7 @@ from dataclasses import replace
 from bilevel.rules.closures import can_be_chained, closure
 from bilevel.rules.engine import RuleEngine
 from bilevel.rules.matching import Match, matches_in_order, output_variables
-from bilevel.rules.paths import PATH, path_of, path_predicates, static_predicates
+from bilevel.rules.paths import PATH, path_predicates, static_predicates
 from bilevel.rules.rule import GoalOrder, Rule
 from bilevel.symbolic.domain import EQUALITY, Action, Atom, Domain, Facts, Outcome, Parameter, Predicate, Schema
 from bilevel.symbolic.semantics import bind_outcome, progress
@@ -148,7 +148,7 @@ def follow(seed: int, updates: int, is_compiled: bool) -> None:
     orders = random_orders(rng, domain)
     rules = [with_random_path(rng, domain, random_rule(rng, domain)) for _ in range(rng.choice([1, 2, 3, 4, 8]))]
     rules = [replace(rule, orders=orders) for rule in rules]
-    fixed = static_predicates(domain) if orders or any(map(path_of, rules)) else []
+    fixed = static_predicates(domain) if orders else []
     objects = random_objects(rng)
     state, goal = random_facts(rng, domain, objects, 14), random_facts(rng, domain, objects, 6)
     aim, engine = goal, RuleEngine(rules, domain, state, goal, objects, is_compiled=is_compiled)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bilevel.rules.engine import RuleEngine
@@ -18,6 +18,7 @@ from engine_cases import follow, random_domain, random_facts, random_objects, ra
 
 @pytest.mark.parametrize("is_compiled", [True, False])
 @given(seed=st.integers(0, 2**32))
+@example(seed=7_005_557)  # a rule without outputs whose paths have two lengths
 @settings(max_examples=150, deadline=None)
 def test_engine_agrees_with_the_definition(seed: int, is_compiled: bool) -> None:
     follow(seed, updates=12, is_compiled=is_compiled)
@@ -117,3 +118,15 @@ def test_a_rule_with_too_many_combinations_is_named(
             {f"b{n}": "book" for n in range(200)},
             is_compiled=is_compiled,
         ).choose()
+
+
+def test_too_many_paths_are_an_error_that_names_the_predicate(monkeypatch: pytest.MonkeyPatch) -> None:
+    domain = parse_domain(
+        """(define (domain roads) (:predicates (at ?x) (road ?x ?y)) (:action go :parameters (?x ?y)
+        :precondition (and (at ?x) (road ?x ?y)) :effect (and (at ?y) (not (at ?x)))))"""
+    )
+    rules = parse_rules("1: at(?x) & road>(?x, ?y, ?z) & road(?x, ?y) & goal at(?z) -> go(?x, ?y)")
+    roads = frozenset(Atom("road", (str(n), str(n + 1))) for n in range(9))
+    monkeypatch.setattr("bilevel.rules.paths.MOST_PATHS", 40)
+    with pytest.raises(BadInput, match="'road' begin in more than 40 ways"):
+        RuleEngine(rules, domain, roads, frozenset({Atom("at", ("9",))}), dict.fromkeys(map(str, range(10)), "object"))

@@ -228,9 +228,12 @@ class RuleEngine:
 
     def matches(self) -> Iterator[Match]:
         """Yield all instances, with their outputs alone, in the order in which they fire."""
+        seen = set[tuple[int, tuple[str, ...]]]()  # a rule with a path is one rule for each length
         for place, rule in enumerate(self.written):
             for values in self.instances(place):
-                yield Match(rule, dict(zip(self._outputs[place], values, strict=True)))
+                if (id(rule), values) not in seen:
+                    seen.add((id(rule), values))
+                    yield self.match((place, values))
 
     def match(self, instance: Instance) -> Match:
         """Return the rule and the values of the outputs of an instance."""
