@@ -17,7 +17,6 @@ from bilevel.rules.complete import (
     complete_rules,
     droppable,
     generalisations,
-    problems_from_rules,
 )
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import format_rules, parse_rules
@@ -96,16 +95,6 @@ def test_without_any_rules_all_are_found() -> None:
     assert found.is_proved
     assert found.given == 0
     assert {rule.action.name for rule in found.rules} == {"pick", "place", "put-aside"}
-
-
-def test_problems_are_made_from_the_rules_for_want_of_others() -> None:
-    domain = shipped_domain("blocks")
-    problems = problems_from_rules(given_rules("blocks"), domain)
-    assert [sorted(map(str, problem.state)) for problem in problems] == [
-        ["clear(p)", "holding(b)"],
-        ["clear(b)", "clear(p)", "gripper-free()"],
-    ]
-    assert complete_rules(given_rules("blocks"), domain, problems).is_proved
 
 
 def test_a_budget_that_is_used_up_proves_nothing() -> None:

@@ -16,6 +16,7 @@ from bilevel.rules.small_problems import (
 )
 from bilevel.symbolic.domain import BadInput, Problem
 from bilevel.symbolic.pddl import parse_problem
+from bilevel.symbolic.semantics import substitute_all
 from bilevel.tabletop.problems import shipped_domain, training_problems
 
 BLOCKS = shipped_domain("blocks")
@@ -60,7 +61,7 @@ def test_symmetries_are_the_renamings_that_keep_the_state() -> None:
     assert len(symmetries(problem, parse_rules("1: clear(b1) -> pick(b1)"))) == 2 * 2
     placed = grow(blocks(init="(at b1 l1) (clear b1) (gripper-free)"), BLOCKS, {"block": 3, "place": 2})
     pairs = facts("at b1 l1, at b3 l2")
-    assert [renaming(pairs) for renaming in symmetries(placed, ())] == [pairs, facts("at b2 l2, at b3 l1")]
+    assert [substitute_all(pairs, names) for names in symmetries(placed, ())] == [pairs, facts("at b2 l2, at b3 l1")]
 
 
 @pytest.mark.parametrize(

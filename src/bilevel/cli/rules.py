@@ -77,7 +77,7 @@ def verify(file: Path, domain: Path, problems: tuple[Path, ...], max_states: int
 @command("rules complete", "swap.rules swap.pddl p1.pddl --objects block=3 place=3 --output complete.rules")
 @rules_argument
 @shared("domain")
-@argument("problems", "FILE", "PDDL problem files to begin from (by default, small ones of the rules).", nargs=-1)
+@argument("problems", "FILE", "PDDL problem files to begin from.", nargs=-1, required=True)
 @words("--objects", "TYPE=N...", "Look at problems with up to N objects of a type (by default as given).")
 @option("--output", "FILE", "Where to write the rules.")
 @option("--random-problems", "N", "How many larger problems to draw and try.", 100)
@@ -96,7 +96,7 @@ def complete(
     """
     from bilevel.files import write_atomically
     from bilevel.planning.planners import bounded_plan
-    from bilevel.rules.complete import complete_rules, problems_from_rules
+    from bilevel.rules.complete import complete_rules
     from bilevel.rules.rule_file import domain_line, format_rules, read_rules
     from bilevel.rules.small_problems import parse_counts
 
@@ -104,9 +104,8 @@ def complete(
     rules = read_rules(file, read_domain)
     began = time.perf_counter()
     with progress_line() as callback:
-        start, sizes = read_problems or problems_from_rules(rules, read_domain), parse_counts(objects)
-        options |= {"objects": sizes, "plan_for": bounded_plan, "callback": _of_parts(callback)}
-        found = complete_rules(rules, read_domain, start, **options)
+        options |= {"objects": parse_counts(objects), "plan_for": bounded_plan, "callback": _of_parts(callback)}
+        found = complete_rules(rules, read_domain, read_problems, **options)
     about = [domain_line(read_domain.name), f"completed by bilevel {__version__}", *found.statement.splitlines()]
     text = format_rules(found.rules, about)
     if output is not None:

@@ -136,19 +136,6 @@ def complete_rules(
 # Small problems: the given ones with fewer or more objects, each with all its states and goals
 
 
-def problems_from_rules(rules: Sequence[Rule], domain: Domain) -> list[Problem]:
-    """Return for each rule that serves a goal a problem in which it is just applicable, for want of given ones."""
-    found = []
-    for number, rule in enumerate(rules, 1):
-        if rule.goal_condition:
-            objects = {variable.name.lstrip("?"): variable.type for variable in rule.variables}
-            names = {f"?{name}": name for name in objects}
-            state, goal = substitute_all(rule.state_condition, names), substitute_all(rule.goal_condition, names)
-            known = frozenset(fact for fact in state if fact.predicate in domain.predicates)
-            found.append(Problem(f"rule-{number}", domain.name, objects, known, goal))
-    return found
-
-
 def _is_part_of(problem: Problem, graph: StateGraph) -> bool:
     """Return whether the problem begins in one of these states but for the names of objects; some are tried."""
     objects = {name: kind for name, kind in graph.objects.items() if name not in graph.domain.constants}

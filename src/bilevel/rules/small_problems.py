@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from functools import cache
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import chain, combinations, islice, permutations, product
 from math import prod
 from typing import NamedTuple
@@ -20,7 +19,7 @@ from typing import NamedTuple
 from bilevel.rules.rule import Rule, orders_of
 from bilevel.rules.state_graph import StateGraph
 from bilevel.symbolic.domain import ROOT_TYPE, Atom, BadInput, Domain, Facts, Parameter, Problem
-from bilevel.symbolic.semantics import new_object, substitute
+from bilevel.symbolic.semantics import new_object, substitute, substitute_all
 
 MOST_SIZES = 300  # of grown problems; far fewer are small enough to be looked at
 MOST_GOALS = 50_000  # before those that are the same up to names are told
@@ -30,7 +29,6 @@ MOST_NAMED = 3  # problems, or sizes of them, in what is said of rules
 _COUNT = re.compile(r"[0-9]{1,9}")  # Python refuses to convert thousands of digits
 
 Size = Mapping[str, int]  # how many objects of each growing type
-Renaming = Callable[[Facts], Facts]  # a permutation of objects
 
 
 class SmallProblem(NamedTuple):
@@ -246,27 +244,21 @@ def _by_type(objects: Mapping[str, str]) -> dict[str, list[str]]:
     return found
 
 
-def _renaming(names: Mapping[str, str]) -> Renaming:
-    changed = {name: other for name, other in names.items() if name != other}
-    renamed = cache(lambda atom: substitute(atom, changed))  # as the same atoms are in many states
-    return lambda facts: frozenset(map(renamed, facts))
-
-
-def symmetries(problem: Problem, rules: Sequence[Rule]) -> list[Renaming]:
+def symmetries(problem: Problem, rules: Sequence[Rule]) -> list[dict[str, str]]:
     """Return the renamings of objects that leave the problem's state and the rules as they are, the identity first."""
     said = [*rules, *(order.as_rule() for order in orders_of(rules))]
     fixed = {term for rule in said for atom in (*rule.atoms, rule.action) for term in atom[1]}
     objects = {name: kind for name, kind in problem.objects.items() if name not in fixed}
     candidates = islice(namings(objects, objects), MOST_RENAMINGS)
-    return [_renaming(n) for n in candidates if all(substitute(atom, n) in problem.state for atom in problem.state)]
+    return [n for n in candidates if all(substitute(atom, n) in problem.state for atom in problem.state)]
 
 
-def distinct_goals(candidates: Iterable[Facts], renamings: Sequence[Renaming]) -> list[Facts]:
+def distinct_goals(candidates: Iterable[Facts], renamings: Sequence[Mapping[str, str]]) -> list[Facts]:
     """Return one goal of each kind that is the same up to renaming, the smallest goals first."""
     seen: set[Facts] = set()
     distinct = []
     for goal in candidates:
         if goal not in seen:
             distinct.append(goal)
-            seen.update(renaming(goal) for renaming in renamings)
+            seen.update(substitute_all(goal, names) for names in renamings)
     return sorted(distinct, key=lambda goal: (len(goal), sorted(goal)))

@@ -144,8 +144,9 @@ def verify_family(
         graph, failures = small.graph, list[tuple[Facts, PolicyRuns, FailingRun]]()
         begins = [state for state in range(len(graph)) if _is_start(graph.facts(state), problem, starts)]
         for goal in small.goals:
-            runs = graph.follow(goal, [state for state in begins if state in graph.attainable(goal)])
-            problems += len(runs.starts)
+            starting = [state for state in begins if state in graph.attainable(goal)]
+            runs = graph.follow(goal, starting)
+            problems += len(starting)
             explored += len(runs.choices)
             failure = shortest_failure(runs)
             failures += [(goal, runs, failure)] if failure else []

@@ -36,11 +36,6 @@ class PolicyGraph(Generic[State, Label]):
     parents: Mapping[State, State | None]
     complete: bool
 
-    @property
-    def starts(self) -> list[State]:
-        """The states in which the graph begins."""
-        return [state for state, before in self.parents.items() if before is None]
-
     def stops(self, state: State) -> bool:
         """Whether, short of the goal, there is no choice in this explored state, or one that cannot be done."""
         choices = self.choices[state]
