@@ -79,7 +79,12 @@ def test_rules_are_completed_or_left_as_they_were(
 ) -> None:
     Path("domain.pddl").write_text(domain_text("swap"))
     Path("swap.rules").write_text(SWAP)
-    words = ("rules", "complete", "swap.rules", "domain.pddl", "--objects", "block=2", "place=2", "--output", "c.rules")
+    Path("p.pddl").write_text(
+        """(define (problem p) (:domain swap) (:objects b - block p - place table - table)
+        (:init (at b table) (free p) (free table) (gripper-free)) (:goal (at b p)))"""
+    )
+    sizes = "--objects", "block=2", "place=2"
+    words = ("rules", "complete", "swap.rules", "domain.pddl", "p.pddl", *sizes, "--output", "c.rules")
     found = run_json(capsys, *words)
     assert (found["proved"], found["given"], found["rules"]) == (True, 2, len(read_rules(Path("c.rules"))))
     assert read_rules(Path("c.rules"))[:2] == read_rules(Path("swap.rules"))
