@@ -28,7 +28,7 @@ from bilevel.symbolic.pddl import read_domain
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.scene_env import STEP_LIMIT, SUCCESS, SceneEnv
 from bilevel.tasks.spec import Scalar, Spec
-from bilevel.tasks.task import Expert, Task, TaskError
+from bilevel.tasks.task import Expert, Task
 from tiny_task import SPEC, TINY, TINY_ACTING, TINY_DISCRETE, control
 
 EPISODES = 3  # in the data set that was collected
@@ -99,7 +99,7 @@ def test_a_failed_attempt_is_tried_again_with_another_seed_and_counted(
 
 def test_an_expert_that_cannot_show_the_task_is_one_line(tmp_path: Path) -> None:
     helpless = replace(TINY, expert=Expert(lambda state, goal: None, control))
-    with pytest.raises(TaskError, match=rf"failed {MOST_ATTEMPTS} times at episode 0 \(no action \(no rule\)\)"):
+    with pytest.raises(BadInput, match=rf"failed {MOST_ATTEMPTS} times at episode 0 \(no action \(no rule\)\)"):
         gather(tmp_path / "set", helpless)
     for expert in (None, Expert(control=control)):
         with pytest.raises(BadInput, match="the task 'tiny' has no expert that can show it"):

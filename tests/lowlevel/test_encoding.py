@@ -62,11 +62,11 @@ def test_an_episode_without_steps_or_without_actions_has_no_samples() -> None:
 pytestmark = pytest.mark.filterwarnings("ignore:Initializing zero-element tensors")
 
 
-def reordered(scene: Scene) -> Scene:
-    """The same scene with everything in another order, and with more that is for labels alone."""
+def widened(scene: Scene) -> Scene:
+    """The same scene with more that is for labels alone, before everything else."""
     spec, new = scene.spec, {"new": LabelOnly()}
-    objects = {kind: {**new, **dict(reversed(features.items()))} for kind, features in spec.object_roles.items()}
-    other = Spec({**dict(reversed(spec.agent_roles.items())), **new}, dict(reversed(objects.items())), spec.frame)
+    objects = {kind: {**new, **features} for kind, features in spec.object_roles.items()}
+    other = Spec({**new, **spec.agent_roles}, objects, spec.frame)
     seen = {
         kind: {thing.name: {"new": 1.0, **{f: thing[f] for f in spec.objects[kind]}} for thing in scene.of_type(kind)}
         for kind in other.objects
@@ -77,7 +77,7 @@ def reordered(scene: Scene) -> Scene:
 @given(cases())
 @settings(max_examples=50, deadline=None)
 def test_a_spec_that_differs_in_nothing_told_gives_the_same_controls(case: Case) -> None:
-    network, other = case.numpy_network(), replace(case, scene=reordered(case.scene))
+    network, other = case.numpy_network(), replace(case, scene=widened(case.scene))
     first, second, again = (network.control(seen.scene, *seen.situation) for seen in (case, other, case))
     assert np.array_equal(first, second)
     assert np.array_equal(first, again)
@@ -103,7 +103,7 @@ AGENT: Features = {"x": Position, "grip": Scalar}
     ids=["more", "less", "another role", "another agent", "no such type", "other types"],
 )
 def test_a_spec_that_differs_in_what_is_told_is_refused(spec: Spec) -> None:
-    with pytest.raises(BadInput, match="the scenes have other features, or in other roles, than those"):
+    with pytest.raises(BadInput, match="the scenes have other features, roles or orders than those"):
         encoding_of(DOMAIN, Spec(AGENT, {"sock": SOCK, "line": LINE})).for_spec(spec)
 
 

@@ -75,7 +75,7 @@ SCENE = Scene(
     ("action", "message"),
     [
         (Action("pick", ("parcel7",)), r"the policy wants pick\(parcel7\), but no 'parcel7' is seen"),
-        (Action("fly"), r"the policy wants fly\(\), which its network was not trained for"),
+        (Action("fly"), r"fly\(\) is none of the actions that the network knows: pick, put"),
     ],
 )
 def test_what_is_not_seen_or_not_known_is_named(action: Action, message: str) -> None:

@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bilevel.policies.changes import (
+from bilevel.policies.episode import (
     COLLISION,
     DROP,
     EXOGENOUS,
     FLICKER,
     OWN,
     ChangeCounts,
+    Episode,
     Period,
     attribute_changes,
 )
-from bilevel.policies.episode import Episode
 from bilevel.policies.policy import expert_policy
 from bilevel.policies.rollout import rollout
 from bilevel.seeds import evaluation_seed

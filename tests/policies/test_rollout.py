@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
-from itertools import count
 from typing import Any
 
 import numpy as np
@@ -12,18 +10,17 @@ import pytest
 from hypothesis import given as for_all
 from hypothesis import strategies as st
 
-from bilevel.policies.changes import ChangeCounts
-from bilevel.policies.episode import NO_ACTION, SETTLED, STOPPED, Episode
+from bilevel.policies.episode import NO_ACTION, SETTLED, STOPPED, ChangeCounts, Episode
 from bilevel.policies.policy import BilevelPolicy, HighLevelPolicy, LabellingPolicy, Policy, expert_policy
 from bilevel.policies.rollout import LONG, Perturb, Perturbation, Transition, rollout
 from bilevel.symbolic.domain import Action, Atom, BadInput, Facts
 from bilevel.tasks.controls import BoxControls, Control, DiscreteControls
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.scene_env import STEP_LIMIT, SUCCESS, SceneEnv
-from bilevel.tasks.task import Expert, Labels, Task
-from tiny_task import TINY, Delivery, choose, control, label
+from bilevel.tasks.task import Labels, Task
+from tiny_task import TINY, Delivery
 
-RIGHT, STILL = np.array([0.1, 0, 0], np.float32), np.zeros(3, np.float32)
+RIGHT = np.array([0.1, 0, 0], np.float32)
 PICK = Action("pick", ("parcel1",))
 
 
@@ -182,36 +179,3 @@ def test_rest_ends_an_episode_only_where_nothing_will_happen_any_more() -> None:
     assert rest(is_memoryless=False) == to_the_end
     assert rest(noise=0.7) == to_the_end
     assert rest(make_env=TINY.make_env) == to_the_end  # it does not say that it is calm
-
-
-# Motion, which tells an unsteady network from labels that flicker
-
-
-def letting_go(scene: Scene, action: Action) -> Control:
-    """Pick as the expert does, and open the fingers at once instead of carrying anything anywhere."""
-    return control(scene, action) if action.name == "pick" else STILL
-
-
-def trembling(scene: Scene) -> Iterator[Atom]:
-    """Once in four times, the parcel seems to be carried, wherever it is."""
-    if next(CALLS) % 4:
-        yield from label(scene)
-    else:
-        yield from (Atom("carrying", ("parcel1",)), Atom("empty", ("spot1",)))
-
-
-CALLS = count()
-
-
-@pytest.mark.parametrize(
-    ("task", "reason"),
-    [
-        (replace(TINY, expert=Expert(choose, letting_go)), "control"),
-        (replace(TINY, label=trembling, expert=Expert(choose, lambda scene, action: STILL)), "label"),
-    ],
-)
-def test_flickers_are_the_fault_of_the_control_where_things_move(task: Task, reason: str) -> None:
-    env = SceneEnv(task, 1)
-    episode = rollout(env, expert_policy(env), 1)
-    assert episode.counts.flicker > 50
-    assert (episode.outcome, episode.reason) == (STEP_LIMIT, reason)

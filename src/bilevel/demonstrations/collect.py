@@ -49,7 +49,7 @@ from bilevel.tasks.perception import PERFECT, Perception, read_perception
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.scene_env import SUCCESS, SceneEnv
 from bilevel.tasks.spec import Spec
-from bilevel.tasks.task import OBJECTS, Snapshot, Task, TaskError
+from bilevel.tasks.task import OBJECTS, Snapshot, Task
 from bilevel.versions import differences, versions
 
 MOST_ATTEMPTS = 20  # of the expert at one episode
@@ -212,7 +212,7 @@ class Recorder:
                 return demonstration, failures
             failures.append(reason)
         what = f"the expert failed {MOST_ATTEMPTS} times at episode {index} ({', '.join(sorted(set(failures)))})"
-        raise TaskError(f"{what}; try less noise or other arguments")
+        raise BadInput(f"{what}; try less noise or other arguments")
 
     def attempt(self, index: int, attempt: int) -> tuple[Demonstration, str]:
         """Return an episode of this number, and why it cannot be kept if that is so."""

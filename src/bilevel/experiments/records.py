@@ -19,8 +19,7 @@ import msgspec
 
 from bilevel.files import require_writable
 from bilevel.json_files import Amount, Count, Name, Plain, decode, read_bytes
-from bilevel.policies.changes import ChangeCounts
-from bilevel.policies.episode import Incident
+from bilevel.policies.episode import ChangeCounts, Incident
 from bilevel.symbolic.domain import BadInput
 from bilevel.tasks.scene_env import SUCCESS
 

@@ -17,8 +17,7 @@ from typing import Any, NamedTuple
 
 from bilevel.experiments.records import Record, counts_of
 from bilevel.methods.methods import RunnablePolicy
-from bilevel.policies.changes import ChangeCounts
-from bilevel.policies.episode import INCIDENT_KINDS, Episode
+from bilevel.policies.episode import INCIDENT_KINDS, ChangeCounts, Episode
 from bilevel.symbolic.domain import BadInput
 from bilevel.tasks.task import Task
 from bilevel.versions import versions

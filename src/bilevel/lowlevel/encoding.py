@@ -8,9 +8,9 @@ Where on the table something happens plays no part, as positions are relative to
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -66,18 +66,13 @@ def turns(numbers: Sequence[Number]) -> list[int]:
 class FeatureEncoder:
     """Features as numbers, in the roles of the spec. Everything works on one scene and on many at once."""
 
-    def __init__(self, spec: Spec, label_only: bool = False, like: FeatureEncoder | None = None) -> None:
-        """With `label_only`, features for labels alone are told, too: that is for networks that have no labels.
-
-        The order is that of the spec, or as far as possible `like` that of another encoder.
-        """
+    def __init__(self, spec: Spec, label_only: bool = False) -> None:
+        """With `label_only`, features for labels alone are told, too: that is for networks that have no labels."""
         self.spec = spec
         self._by_type = {kind: _numbers(roles, label_only) for kind, roles in spec.object_roles.items()}
-        found = (number for numbers in self._by_type.values() for number in numbers)
-        self.object_numbers: list[Number] = _in_order(found, like.object_numbers if like else ())
+        self.object_numbers = list(dict.fromkeys(chain.from_iterable(self._by_type.values())))
         own = [number for number in _numbers(spec.agent_roles, label_only) if number.form != RELATIVE]
-        own.sort(key=lambda number: isinstance(number.role, Angle))
-        self.agent_numbers: list[Number] = _in_order(own, like.agent_numbers if like else ())
+        self.agent_numbers = sorted(own, key=lambda number: isinstance(number.role, Angle))
         self.object_size, self.agent_size = len(self.object_numbers), len(self.agent_numbers)
         self._masks = {
             kind: np.array([number in numbers for number in self.object_numbers], np.float32)
@@ -137,14 +132,9 @@ class _Sources:
 
     def numbers(self, features: Array, agent: Array) -> Array:
         """(..., numbers) of features, (..., columns), and of the agent's."""
-        inputs: Array
-        if self._angles:
-            inputs = np.zeros((*features.shape[:-1], self._size), np.float32)
-            inputs[..., self._targets] = features[..., self._sources]
-        else:
-            inputs = features[..., self._sources]
-        if len(self._relative):
-            inputs[..., self._relative] -= agent[..., self._origins]
+        inputs = np.zeros((*features.shape[:-1], self._size), np.float32)
+        inputs[..., self._targets] = features[..., self._sources]
+        inputs[..., self._relative] -= agent[..., self._origins]
         for at, source, symmetry, origin in self._angles:
             angle = features[..., source] - (agent[..., origin] if origin != NOWHERE else 0.0)
             inputs[..., at], inputs[..., at + 1] = np.sin(symmetry * angle), np.cos(symmetry * angle)
@@ -166,12 +156,6 @@ def _numbers(roles: Mapping[str, Role], label_only: bool) -> list[Number]:
     return found
 
 
-def _in_order(found: Iterable[Row], known: Sequence[Row]) -> list[Row]:
-    """What is found, each once: first what is known, in that order, then the rest."""
-    rest = dict.fromkeys(found)
-    return [*(item for item in known if item in rest), *(item for item in rest if item not in known)]
-
-
 @dataclass(frozen=True)
 class Encoding:
     """Which number stands where."""
@@ -181,7 +165,6 @@ class Encoding:
     unary: tuple[str, ...]  # predicates with one
     schemas: tuple[str, ...]
     arity: int  # of the schema with the most parameters, but at least 1
-    bare: tuple[str, ...] = ()  # the schemas without parameters
     constants: tuple[str, ...] = ()  # objects of the domain, which may not be visible
     excluded_parameters: Mapping[str, frozenset[int]] = field(default_factory=dict)  # by schema and number
 
@@ -205,10 +188,7 @@ class Encoding:
         return np.array([(name, ()) in facts for facts in (state, goal) for name in self.nullary], np.float32)
 
     def object_facts(self, state: Facts, goal: Facts, action: Action) -> Array:
-        """(arity, 2 * unary + arity): for each argument the facts about it alone, and which argument it is.
-
-        There are no rows where the action has no arguments.
-        """
+        """(arity or 0, 2 * unary + arity): for each argument the facts about it alone, and which argument it is."""
         rows = [
             [(name, (argument,)) in facts for facts in (state, goal) for name in self.unary]
             + [index == position for index in range(self.arity)]
@@ -217,10 +197,7 @@ class Encoding:
         return np.array(self.padded(rows), np.float32).reshape(-1, 2 * len(self.unary) + self.arity)
 
     def padded(self, rows: Sequence[Row]) -> list[Row]:
-        """One row for each argument that an action can have: the last again and again, which a maximum ignores.
-
-        No rows stay none.
-        """
+        """The rows, and the last again for each argument that is lacking, which a maximum ignores; none stay none."""
         return [*rows, *list(rows[-1:]) * (self.arity - len(rows))]
 
     def _seen_arguments(self, action: Action) -> list[tuple[int, str]]:
@@ -239,18 +216,13 @@ class Encoding:
         return rows, self.features.mask(self.padded([types.get(name) for name in names]))
 
     def for_spec(self, spec: Spec) -> Encoding:
-        """The same encoding for scenes of a spec with the same features to tell, in any order; else `BadInput`.
-
-        There may be objects of further types, which are never named to the network.
-        """
+        """The same encoding for scenes of a spec with the same features to tell, and maybe further types of objects."""
         if spec is self.spec:
             return self
-        features = FeatureEncoder(spec, like=self.features)
+        features = FeatureEncoder(spec)
         (order, types), (new_order, new_types) = self.features.layout, features.layout
         if order != new_order or not types.items() <= new_types.items():
-            raise BadInput(
-                "the scenes have other features, or in other roles, than those that the network was trained on"
-            )
+            raise BadInput("the scenes have other features, roles or orders than those that the network was trained on")
         return replace(self, features=features)
 
     def seen(self, scene: Scene, rows: list[int]) -> Array:
@@ -262,7 +234,7 @@ class Encoding:
     def schema_index(self, action: Action) -> int:
         """Return the place of the action's schema among those that the network knows."""
         if action.name not in self.schemas:
-            raise BadInput(f"{action} is none of the domain's actions; these are {', '.join(self.schemas)}")
+            raise BadInput(f"{action} is none of the actions that the network knows: {', '.join(self.schemas)}")
         return self.schemas.index(action.name)
 
 
@@ -279,7 +251,6 @@ def encoding_of(domain: Domain, spec: Spec) -> Encoding:
         unary=with_arguments(1),
         schemas=tuple(arities),
         arity=max([1, *arities.values()]),
-        bare=tuple(name for name, arity in arities.items() if arity == 0),
         constants=tuple(domain.constants),
         excluded_parameters={name: _excluded(domain, name, parameters) for name, parameters in spec.untold.items()},
     )

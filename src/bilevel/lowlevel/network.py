@@ -16,17 +16,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from bilevel.lowlevel.encoding import (
-    CONTROL,
-    SCHEMA,
-    Encoding,
-    Samples,
-    TableColumn,
-    columns_of,
-    encode_episode,
-    turns,
-)
-from bilevel.lowlevel.numpy_network import Weights
+from bilevel.lowlevel.encoding import CONTROL, SCHEMA, Encoding, Samples, TableColumn, columns_of, encode_episode, turns
+from bilevel.lowlevel.numpy_network import NODES, Weights
 from bilevel.symbolic.domain import Action, BadInput, Facts
 from bilevel.tasks.controls import Control, Controls, DiscreteControls
 from bilevel.tasks.scene import Array, Scene
@@ -77,7 +68,6 @@ class LowLevelNetwork(ImitationNetwork):
     rows_at_once = 1_000_000
     global_scale: Tensor  # (global size,)
     object_scale: Tensor  # (object size,)
-    has_arguments: Tensor  # (schemas, 1): 0 where actions have no arguments, else 1
 
     def __init__(self, encoding: Encoding, controls: Controls) -> None:
         super().__init__()
@@ -86,8 +76,6 @@ class LowLevelNetwork(ImitationNetwork):
         self.symmetries = () if self.is_choice else encoding.spec.symmetries
         self.register_buffer("global_scale", torch.ones(encoding.global_size))
         self.register_buffer("object_scale", torch.ones(encoding.object_size))
-        has_arguments = [[float(name not in encoding.bare)] for name in encoding.schemas]
-        self.register_buffer("has_arguments", torch.tensor(has_arguments), persistent=False)
 
     @abstractmethod
     def forward(self, global_: Tensor, action: Tensor, objects: Tensor) -> Tensor:
@@ -141,11 +129,7 @@ class GraphNetwork(LowLevelNetwork):
 
     def __init__(self, encoding: Encoding, controls: Controls, hidden: int = 64, rounds: int = 2) -> None:
         super().__init__(encoding, controls)
-        sizes = {
-            "global": encoding.global_size,
-            "action": len(encoding.schemas),
-            "object": encoding.object_size,
-        }
+        sizes = dict(zip(NODES, (encoding.global_size, len(encoding.schemas), encoding.object_size), strict=True))
         self.hidden = hidden
         self.embed = nn.ModuleDict({node: nn.Linear(size, hidden) for node, size in sizes.items()})
         self.rounds = nn.ModuleList(
@@ -156,21 +140,17 @@ class GraphNetwork(LowLevelNetwork):
     def forward(self, global_: Tensor, action: Tensor, objects: Tensor) -> Tensor:
         h_global, h_action = self.embed["global"](global_), self.embed["action"](action)  # (batch, hidden)
         h_objects = self.embed["object"](objects)  # (batch, arity, hidden)
-        most = self._maximum(h_objects, action)  # (batch, hidden)
+        has_arguments = objects.any(dim=2).any(dim=1, keepdim=True)  # (batch, 1)
+        most = h_objects.amax(dim=1) * has_arguments  # (batch, hidden): over the arguments, zero where there are none
         for layers in self.rounds:
             assert isinstance(layers, nn.ModuleDict)
             h_global = torch.relu(layers["global"](h_global + h_action + most))
             heard = h_global + h_action
             h_objects = torch.relu(layers["object"](h_objects + heard.unsqueeze(1)))
             h_action = torch.relu(layers["action"](heard + most))
-            most = self._maximum(h_objects, action)
+            most = h_objects.amax(dim=1) * has_arguments
         outputs: Tensor = self.readout(h_global + h_action + most)
         return outputs
-
-    def _maximum(self, objects: Tensor, action: Tensor) -> Tensor:
-        """(batch, hidden): over the arguments, which is zero where there are none."""
-        most = objects.amax(dim=1)
-        return most * (action @ self.has_arguments) if self.encoding.bare else most
 
 
 def weights_of(network: nn.Module) -> dict[str, Array]:
@@ -201,10 +181,6 @@ class TorchNetwork:
         except RuntimeError as error:
             raise BadInput(f"the weights are not those of this network: {' '.join(str(error).split())}") from None
         self._network = network.eval()
-
-    def __repr__(self) -> str:
-        numbers = sum(parameter.numel() for parameter in self._network.parameters())
-        return f"TorchNetwork({type(self._network).__name__}, {numbers:,} parameters)"
 
     @torch.no_grad()
     def control(self, scene: Scene, state: Facts, goal: Facts, action: Action) -> Control:

@@ -50,10 +50,6 @@ class NumpyNetwork:
         self._seen_weight, self._about_weight = np.split(self._weight["embed.object"], [seen])
         self._conditions: tuple[Facts, Facts, Action, Roster] | None = None
 
-    def __repr__(self) -> str:
-        numbers = sum(array.size for arrays in (self._weight, self._bias) for array in arrays.values())
-        return f"NumpyNetwork({numbers:,} parameters)"
-
     def control(self, scene: Scene, state: Facts, goal: Facts, action: Action) -> Control:
         """Return the control for an action; `BadInput` where the weights are too large for numbers to stay finite."""
         with np.errstate(over="ignore", invalid="ignore"):
@@ -77,8 +73,6 @@ class NumpyNetwork:
         """Embed the symbols, and find where the action's arguments are seen."""
         self._encoding = encoding = self._encoding.for_spec(scene.spec)
         self._features, weight, bias = encoding.features, self._weight, self._bias
-        if action.name not in encoding.schemas:
-            raise BadInput(f"the policy wants {action}, which its network was not trained for")
         self._global = encoding.global_facts(state, goal) @ self._facts_weight + bias["embed.global"]
         self._action = weight["embed.action"][encoding.schema_index(action)] + bias["embed.action"]
         self._objects = encoding.object_facts(state, goal, action) @ self._about_weight + bias["embed.object"]
@@ -88,18 +82,14 @@ class NumpyNetwork:
         """The outputs from the embedded nodes, (hidden,) and (arity, hidden), or (0, hidden) without arguments."""
         action, most = self._action, _maximum(objects)
         for (global_weight, global_bias), (action_weight, action_bias), (object_weight, object_bias) in self._layers:
-            global_ = _relu((global_ + action + most) @ global_weight + global_bias)
+            global_ = np.maximum((global_ + action + most) @ global_weight + global_bias, 0)
             heard = global_ + action
-            objects = _relu((objects + heard) @ object_weight + object_bias)
-            action = _relu((heard + most) @ action_weight + action_bias)
+            objects = np.maximum((objects + heard) @ object_weight + object_bias, 0)
+            action = np.maximum((heard + most) @ action_weight + action_bias, 0)
             most = _maximum(objects)
-        hidden = _relu((global_ + action + most) @ self._weight["readout.0"] + self._bias["readout.0"])
+        hidden = np.maximum((global_ + action + most) @ self._weight["readout.0"] + self._bias["readout.0"], 0)
         outputs: Array = hidden @ self._weight["readout.2"] + self._bias["readout.2"]
         return outputs
-
-
-def _relu(numbers: Array) -> Array:
-    return np.maximum(numbers, 0, out=numbers)
 
 
 def _maximum(objects: Array) -> Array:
@@ -109,7 +99,6 @@ def _maximum(objects: Array) -> Array:
 
 
 # The weights as a safetensors file: arrays of numbers and nothing else
-
 
 Weights = Mapping[str, Array]
 
@@ -136,5 +125,5 @@ def check_shapes(path: Path, weights: Weights, shapes: Mapping[str, tuple[int, .
     found = {name: array.shape for name, array in weights.items()}
     for name in sorted({*found, *shapes}):
         if found.get(name) != shapes.get(name):
-            shape, wanted = (f"of shape {each[name]}" if name in each else "missing" for each in (found, shapes))
+            shape, wanted = (each.get(name, "missing") for each in (found, shapes))
             raise BadInput(f"{path}: the tensor '{name}' is {shape}, but in this network it is {wanted}")

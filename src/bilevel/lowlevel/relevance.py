@@ -67,7 +67,7 @@ def _kept(errors: dict[tuple[int, ...], float]) -> set[int]:
     """The arguments that are in one of the smallest sets that suffice, or in one of that size that nearly does.
 
     Where each of two arguments would do, as a block and the box that it lies in, both stay. Where none is needed, as in
-    a movement that was always the same, the demonstrations do not say which one matters, and the result is empty.
+    a movement that was always the same, the result is empty.
     """
     least = min(errors.values())
     size = next(len(places) for places, error in errors.items() if least >= ENOUGH * error)

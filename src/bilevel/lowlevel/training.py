@@ -6,8 +6,7 @@ Some episodes are set aside, and the network of the epoch that does best on them
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -15,7 +14,6 @@ import msgspec
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from bilevel.lowlevel.encoding import CONTROL, COSINE, SCHEMA, ImitationSamples, TableColumn
 from bilevel.lowlevel.network import ImitationNetwork, Table, weights_of
@@ -90,14 +88,14 @@ def train(
     batch = min(config.batch, len(learned))
     per_pass = len(learned) // batch  # what is left over comes up in another pass
     batches = max(1, config.updates // config.epochs) if config.updates else per_pass  # of an epoch
-    augmentation = None
-    if config.symmetries and network.symmetries:
-        augmentation = Augmentation(network.columns(table), network.symmetries, table[0], seed)
+    augmentation = Augmentation(network, table, seed) if config.symmetries and network.symmetries else None
     rate = torch.tensor(config.learning_rate, device=device)
     optimiser = torch.optim.Adam(network.parameters(), lr=rate, fused=True)  # one operation does all of a step
     curve: list[Epoch] = []
     best = Trained(weights_of(network), seed, 0, math.inf, device.type)
-    with _one_thread():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # for so small a network more are no faster, and sums would depend on how many there are
+    try:
         for epoch in range(config.epochs):
             rng = np.random.default_rng([seed, epoch])
             passes = [rng.permutation(len(learned))[: per_pass * batch] for _ in range(math.ceil(batches / per_pass))]
@@ -118,6 +116,8 @@ def train(
             if validation < best.validation_loss:
                 best = replace(best, weights=weights_of(network), best_epoch=epoch + 1, validation_loss=validation)
             callback(curve[-1])
+    finally:
+        torch.set_num_threads(threads)
     return replace(best, curve=tuple(curve))
 
 
@@ -141,22 +141,10 @@ def find_device(name: str = AUTO) -> torch.device:
     return torch.device(CUDA if name != CPU and torch.cuda.is_available() else CPU)
 
 
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """For so small a network several threads are no faster, and sums would depend on how many there are."""
-    usual = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(usual)
-
-
 def split(samples: Samples, every: int, fewest: int = 2) -> tuple[Samples, Samples]:
     """Return whole episodes for training and for validation: every tenth, say, is set aside, or else the last one.
 
-    More episodes than ten leave those that are there already where they are. Of fewer than the `fewest`, none can be
-    spared: all are both.
+    Of fewer than the `fewest`, none can be spared: all are both.
     """
     episodes = np.unique(samples.episodes)
     if not len(episodes):
@@ -170,9 +158,7 @@ def split(samples: Samples, every: int, fewest: int = 2) -> tuple[Samples, Sampl
 
 # Showing each sample as one of its images under the spec's symmetries
 
-
-# An image of a row of a table is the product of a matrix and the row; in each row of the matrix there is one number.
-Image = NDArray[np.float32]
+Image = NDArray[np.float32]  # of a row of a table, by which it is multiplied: in each row of it there is one number
 
 
 def image(symmetry: Symmetry, columns: Sequence[TableColumn | None]) -> Image:
@@ -208,10 +194,9 @@ def images(symmetries: Sequence[Symmetry], columns: Sequence[TableColumn | None]
 class Augmentation:
     """Writes a table anew, in place, before each pass over the samples: each as one of its images, by chance."""
 
-    def __init__(
-        self, columns: Sequence[TableColumn | None], symmetries: Sequence[Symmetry], table: Tensor, seed: int
-    ) -> None:
+    def __init__(self, network: ImitationNetwork, tensors: Table, seed: int) -> None:
         """Samples of an action have no images under the symmetries that do not hold for its schema."""
+        columns, symmetries, table = network.columns(tensors), network.symmetries, tensors[0]
         self._table, self._original, self._seed = table, table.clone(), seed
         schemas = {column.name: place for place, column in enumerate(columns) if column and column.form == SCHEMA}
         found = [] if schemas else images(symmetries, columns)

@@ -13,40 +13,36 @@ changes of the state.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import astuple, dataclass, field
+from functools import cached_property, lru_cache, partial
 from itertools import groupby
+from operator import add
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
 from bilevel.json_files import decode, read_bytes
-from bilevel.policies.changes import (
-    COLLISION,
-    DROP,
-    EXOGENOUS,
-    FLICKER,
-    OWN,
-    UNEXPECTED,
-    AttributedChange,
-    ChangeCounts,
-    Period,
-    attribute_changes,
-    count_changes,
-)
 from bilevel.rules.explanation import sentence
 from bilevel.rules.matching import Match
 from bilevel.rules.rule_policy import RulePolicy
-from bilevel.symbolic.domain import Action, BadInput, Domain, Facts, Problem
-from bilevel.symbolic.pddl import parse_problem, write_problem
+from bilevel.rules.traces import explain_change, implied_types
+from bilevel.symbolic.domain import NO_FACTS, Action, BadInput, Domain, Facts, Problem
+from bilevel.symbolic.pddl import compiled, parse_problem, users_action, write_problem
+from bilevel.symbolic.semantics import GroundAction, ground, ground_action, progress
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.scene_env import STEP_LIMIT, SUCCESS, TERMINATED
 
 # Incidents: what a policy does where it cannot go on as usual, and why it cannot.
 WAIT, PLAN, NUDGE, RETRY, OTHER, STOP = INCIDENT_KINDS = "wait", "plan", "nudge", "retry", "other", "stop"
 NO_RULE, UNSEEN, JAM, STALL = "no rule", "unseen", "jam", "stall"
+
+# Changes of the state, by what brought them about.
+OWN, EXOGENOUS, DROP, COLLISION, FLICKER = "own", "exogenous", "drop", "collision", "flicker"
+UNEXPECTED = DROP, COLLISION, FLICKER
+SETTLING = 5  # steps in which a change that is undone is a flicker, and that labels may take to settle
+MAX_LOOKED_PAST = 50  # states in a row, however short-lived
 
 NO_ACTION, STOPPED, SETTLED = "no action", "stopped", "settled"  # outcomes, beside those of environments
 UNSTABLE = "unstable simulation"  # an outcome that an environment may report
@@ -72,8 +68,8 @@ REASONS: Mapping[str, str] = {  # in words
     "physics": "the simulation became unstable",
     "terminated": "the environment ended the episode",
     "stopped": "it was given up",
-    "label": "its labels flicker: {flicker} changes of the state were undone at once, although hardly anything moved",
-    "control": "its control is unsteady: {flicker} times something moved to and fro, as with an undertrained network",
+    "label": "its labels flicker: {flicker} changes of the state were undone at once",
+    "control": "its control is unsteady: things moved to and fro",  # in tables of results alone
     STALL: "it is stuck: nothing that it does has an effect any more",
     DROP: "it keeps losing what it holds or needs: {drop} times in this episode",
     COLLISION: "it keeps upsetting other things: {collision} times in this episode",
@@ -161,7 +157,6 @@ class Episode:
     failure: tuple[str, str] | None = None  # the reason and more about it, where the policy itself says so
     seconds: Seconds = field(default=Seconds(0.0, 0.0), compare=False)
     entries: list[LogEntry] = field(default_factory=list, repr=False)
-    moved: set[int] = field(default_factory=set, repr=False)  # steps at which a change of the state was a real motion
     events: tuple[str, ...] = ()  # that led to what is seen last
     scene: Scene = field(init=False, repr=False)  # what is seen last: where the environment ended it, what really is
     _remarks: list[str] = field(default_factory=list, init=False, repr=False)  # for the next entry
@@ -251,7 +246,7 @@ class Episode:
         """Why it did not succeed, one of `REASONS`; `None` for a success."""
         if self.failure:
             return self.failure[0]
-        return reason_of_failure(self.outcome, self.steps, self.changes, self.moved)
+        return reason_of_failure(self.outcome, self.steps, self.changes)
 
     @property
     def detail(self) -> str | None:
@@ -259,24 +254,171 @@ class Episode:
         return self.failure[1] if self.failure else None
 
 
+# What brought about each change of the state
+
+# The paper assumes that a low level which executes an action brings about that action's effects and no others (downward
+# refinement). How often that holds is `ChangeCounts.refinement`.
+#
+# | kind | a change of the state while an action is being done |
+# |---|---|
+# | own | exactly the effects of one outcome of that action, whatever nature chose in it; of any, if none is known |
+# | exogenous | at the timestep of an event that is reported; with the action's whole effects, it counts as own, too |
+# | flicker | undone within 5 steps, or through states of which none lasts longer |
+# | drop | takes a fact that the action needs, or is about the action's arguments alone |
+# | collision | any other: it is about things that the action has nothing to do with |
+
+
+class Period(NamedTuple):
+    """Steps in a row with the same state, the last action that was done in it, and the timesteps of events."""
+
+    state: Facts
+    action: Action | None
+    start: int
+    length: int
+    events: Sequence[int] = ()
+
+
+class AttributedChange(NamedTuple):
+    """A change of the state; `steps` is how long the action had been done before it."""
+
+    timestep: int
+    kind: str
+    steps: int
+
+
+@dataclass(frozen=True)
+class ChangeCounts:
+    """How many changes of each kind there were; those of several episodes can be added."""
+
+    own: int = 0
+    exogenous: int = 0
+    drop: int = 0
+    collision: int = 0
+    flicker: int = 0
+
+    @property
+    def unexpected(self) -> int:
+        """How many changes were drops, collisions or flickers."""
+        return self.drop + self.collision + self.flicker
+
+    @property
+    def refinement(self) -> float | None:
+        """The part of the changes that are the policy's to answer for which the chosen action explains."""
+        answered_for = self.own + self.unexpected
+        return self.own / answered_for if answered_for else None
+
+    def __add__(self, other: ChangeCounts) -> ChangeCounts:
+        return ChangeCounts(*map(add, astuple(self), astuple(other)))
+
+
+def count_changes(changes: Sequence[AttributedChange]) -> ChangeCounts:
+    """Return how many changes there are of each kind."""
+    return ChangeCounts(**Counter(change.kind for change in changes))
+
+
+def attribute_changes(domain: Domain, periods: Sequence[Period], objects: Mapping[str, str]) -> list[AttributedChange]:
+    """Return the changes between periods, in order; `objects` are known by their types at least at the end.
+
+    A policy that does not say what it does, as an end-to-end network, is taken to do what any one action explains; in a
+    domain without actions, every change that lasts.
+    """
+    objects = {**implied_types(domain, [each.state for each in periods]), **objects}
+    if domain.adl and periods:
+        domain, _ = compiled(domain, Problem("episode", domain.name, objects, periods[0].state, NO_FACTS))
+
+    @lru_cache(maxsize=1000)  # as labels that flicker repeat themselves
+    def explains(action: GroundAction | None, before: Facts, after: Facts) -> bool:
+        """Return whether a change is exactly the effects of one outcome of the action; if unknown, of any action."""
+        if action is None:
+            return not domain.schemas or bool(explain_change(domain, before, after, objects))
+        if not any(outcome.chosen for outcome in action.outcomes):
+            return after in _results(action, before)
+        return any(each.action == action.action for each, _ in explain_change(domain, before, after, objects))
+
+    found: list[AttributedChange] = []
+    here, steps = 0, 0  # the period that a change starts from, and for how long it has lasted, flickers looked past
+    while here < len(periods) - 1:
+        before, left = periods[here].state, periods[here + 1].start
+        action = _grounded(domain, periods[here].action, before)
+        there, kinds = _next_change(periods, here, partial(explains, action, before))
+        arrived, steps = periods[there].start, steps + periods[here].length
+        if not kinds:
+            events = [timestep for each in periods[here : there + 1] for timestep in each.events]
+            has_events = any(left <= timestep <= arrived for timestep in events)
+            kinds = _unexplained(action, before, periods[there].state, has_events)
+        found += [AttributedChange(left, kind, steps) for kind in kinds]
+        steps = steps + arrived - left if kinds == (FLICKER,) else 0
+        here = there
+    return found
+
+
+def _grounded(domain: Domain, action: Action | None, state: Facts) -> GroundAction | None:
+    """Return the ground action; in ADL, of its cases the one that a state is about."""
+    if action is None or not domain.schemas:
+        return None
+    names = [name for name in domain.schemas if users_action(Action(name)).name == action.name]
+    cases = [ground(domain.schemas[name], action.arguments) for name in names]
+    first, *others = [case for case in cases if case] or [ground_action(domain, action)]
+    return next((case for case in others if case.condition.holds(state)), first)
+
+
+def _next_change(
+    periods: Sequence[Period], here: int, explains: Callable[[Facts], bool]
+) -> tuple[int, tuple[str, ...]]:
+    """Return the period that the next change leads to, and its kind where it is a flicker or the action's own."""
+    before, left = periods[here].state, periods[here + 1].start
+    ahead = range(here + 1, min(here + 1 + MAX_LOOKED_PAST, len(periods)))
+    for there in ahead:
+        if periods[there].start <= left + SETTLING and periods[there].state == before:
+            return there, (FLICKER,)
+    for there in ahead:
+        if periods[there].state == before:
+            return there, (FLICKER,)
+        if explains(periods[there].state):
+            return there, (OWN,)
+        if periods[there].length > SETTLING:
+            return there, ()
+    return here + 1, ()
+
+
+def _unexplained(action: GroundAction | None, before: Facts, after: Facts, has_events: bool) -> tuple[str, ...]:
+    """Return the kinds of a change that is more or less, or something else, than the action's effects."""
+    if action is None:
+        return (EXOGENOUS,) if has_events else (COLLISION,)
+    reached = next((result for result in _results(action, before) if _leads(before, result, after)), before)
+    if has_events:
+        return (EXOGENOUS,) if reached == before else (OWN, EXOGENOUS)
+    concerned = {term for fact in reached ^ after for term in fact.terms}
+    needed = action.condition.positive & (reached - after)
+    return (DROP,) if needed or concerned.issubset(action.action.arguments) else (COLLISION,)
+
+
+def _leads(before: Facts, result: Facts, after: Facts) -> bool:
+    """Whether a result of the action is part of the change: all that it adds and deletes has happened."""
+    return result != before and result - before <= after and after.isdisjoint(before - result)
+
+
+def _results(action: GroundAction, before: Facts) -> list[Facts]:
+    """Return the states that the action can lead to, whatever nature chooses in it."""
+    return [progress(before, outcome) for outcome in action.outcomes]
+
+
 # Why it failed
 
 
-def reason_of_failure(
-    outcome: str, steps: int, changes: Sequence[AttributedChange], moved: Collection[int] = ()
-) -> str | None:
-    """Return why an episode of so many steps failed; `None` for a success. At steps in `moved`, things really moved.
+def reason_of_failure(outcome: str, steps: int, changes: Sequence[AttributedChange]) -> str | None:
+    """Return why an episode of so many steps failed; `None` for a success.
 
     At the step limit, the changes in the last 1000 steps decide: at least five flickers, and most of the changes, are
-    the labels' fault, or the control's where things moved. Nothing brought about for 1000 steps, or for ten times the
-    longest action, is a stall. Half as many drops or collisions as own changes are the reason, too. Else it is time.
+    the labels' fault. Nothing brought about for 1000 steps, or for ten times the longest action, is a stall. Half as
+    many drops or collisions as own changes are the reason, too. Else it is time.
     """
     if outcome != STEP_LIMIT:
         return REASON_OF_OUTCOME.get(outcome, "terminated")
     late = [change for change in changes if change.timestep > steps - LAST_PART]
-    last, flickers = count_changes(late), [change.timestep for change in late if change.kind == FLICKER]
-    if len(flickers) >= MANY_FLICKERS and 2 * len(flickers) > len(late):
-        return "control" if 2 * sum(timestep in moved for timestep in flickers) > len(flickers) else "label"
+    last = count_changes(late)
+    if last.flicker >= MANY_FLICKERS and 2 * last.flicker > len(late):
+        return "label"
     effects = [change.timestep for change in changes if change.kind not in (FLICKER, EXOGENOUS)]
     longest = max((change.steps for change in changes if change.kind == OWN), default=LAST_PART)
     if not effects or steps - effects[-1] >= min(LAST_PART, MUCH_LONGER * longest):

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from fractions import Fraction
 from functools import lru_cache
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -62,30 +61,28 @@ class EpisodeCamera:
 
     def __call__(self, transition: Transition) -> None:
         episode, action = transition.episode, transition.episode.entries[-1].action
-        if self._sheet and action is not None and action != self._last:
+        if self._sheet and action not in (None, self._last):
             self._last = action
-            self._take_tile(episode.steps, str(action))
+            self._take_tile(f"step {episode.steps}: {action}")
         if self._video and episode.steps % self._every == 0:
-            self._video.add(take_picture(self._env, self._names), caption(episode), _lines(episode))
+            self._film(self._video, 1, caption(episode), episode)
 
     def end(self, episode: Episode) -> None:
         """Show for a second how it ended."""
         if self._sheet:
-            self._take_tile(episode.steps, episode.outcome)
+            self._take_tile(f"step {episode.steps}: {episode.outcome}")
         if self._video:
-            picture = take_picture(self._env, self._names)
-            for _ in range(round(self._video.fps)):
-                self._video.add(picture, episode.outcome, _lines(episode))
+            self._film(self._video, round(self._video.fps), episode.outcome, episode)
 
-    def _take_tile(self, step: int, text: str) -> None:
+    def _film(self, video: Video, times: int, text: str, episode: Episode) -> None:
+        picture, lines = take_picture(self._env, self._names), SENTENCE if episode.explain and episode.rules else 1
+        for _ in range(times):
+            video.add(picture, text, lines)
+
+    def _take_tile(self, text: str) -> None:
         if len(self.tiles) >= MAX_TILES:
             del self.tiles[1::2]
-        self.tiles.append((take_picture(self._env, self._names), f"step {step}: {text}"))
-
-
-def _lines(episode: Episode) -> int:
-    """Return how many lines captions may have."""
-    return SENTENCE if episode.explain and episode.rules else 1
+        self.tiles.append((take_picture(self._env, self._names), text))
 
 
 # Videos
@@ -139,18 +136,15 @@ class Video(AbstractContextManager["Video"]):
 def captioned(picture: Image, caption: str, lines: int = 1) -> Image:
     """Return the picture with the caption on a dark strip below it, which has room for so many lines."""
     from PIL import Image as PillowImage
-    from PIL import ImageDraw
 
     height, width, _ = picture.shape
     line_height = max(12, round(LINE * height))
     margin = line_height // 2
     canvas = PillowImage.new("RGB", (width, height + lines * line_height + margin), DARK)
     canvas.paste(PillowImage.fromarray(picture))
-    pen = ImageDraw.Draw(canvas)
     for number, line in enumerate(caption.splitlines()[:lines]):
-        text, font = _fitted(line, width - 2 * margin, 0.62 * line_height)
         middle = height + margin // 2 + (number + 0.5) * line_height
-        pen.text((margin, middle), text, fill=INK, font=font, anchor="lm")
+        _write(canvas, line, (margin, middle), 0.62 * line_height, INK)
     return np.asarray(canvas, np.uint8)
 
 
@@ -161,12 +155,15 @@ def _font(size: float) -> Any:
     return ImageFont.load_default(size)
 
 
-def _fitted(line: str, width: float, size: float) -> tuple[str, Any]:
-    """Return the line and a font in which it is not wider; a line too long even for the smallest font loses its end."""
+def _write(canvas: Any, line: str, at: tuple[float, float], size: float, ink: tuple[int, int, int]) -> None:
+    """Write a line, smaller where it is long; one too long even for the smallest font loses its end."""
+    from PIL import ImageDraw
+
+    width = canvas.width - 2 * at[0]
     font = _font(round(size * min(1.0, max(SMALLEST, width / max(1.0, _font(size).getlength(line)))), 1))
     while len(line) > 1 and font.getlength(line) > width:
         line = line[:-2] + "…"
-    return line, font
+    ImageDraw.Draw(canvas).text(at, line, fill=ink, font=font, anchor="lm")
 
 
 def _resized(picture: Image, width: int) -> Image:
@@ -188,18 +185,14 @@ HEADLINE = 60  # height
 def contact_sheet(headline: str, details: str, tiles: Sequence[Tile]) -> bytes:
     """Return a PNG with a headline, and below it a grid of some of the pictures, evenly spread, with their captions."""
     from PIL import Image as PillowImage
-    from PIL import ImageDraw
 
-    if len(tiles) > TILES:
-        tiles = [tiles[round(index * (len(tiles) - 1) / (TILES - 1))] for index in range(TILES)]
-    pictures = [captioned(_resized(picture, TILE_WIDTH), text) for picture, text in tiles]
+    chosen = np.unique(np.linspace(0, len(tiles) - 1, min(TILES, len(tiles))).round().astype(int)).tolist()
+    pictures = [captioned(_resized(tiles[index][0], TILE_WIDTH), tiles[index][1]) for index in chosen]
     height = max((len(picture) for picture in pictures), default=0) + GAP
     width = COLUMNS * (TILE_WIDTH + GAP) + GAP
     sheet = PillowImage.new("RGB", (width, 2 * HEADLINE + -(-len(pictures) // COLUMNS) * height), "white")
-    pen = ImageDraw.Draw(sheet)
-    for text, size, middle in ((headline, 34, 0.65 * HEADLINE), (details, 18, 1.4 * HEADLINE)):
-        text, font = _fitted(text, width - 2 * GAP, size)
-        pen.text((GAP, middle), text, fill=DARK, font=font, anchor="lm")
+    _write(sheet, headline, (GAP, 0.65 * HEADLINE), 34, DARK)
+    _write(sheet, details, (GAP, 1.4 * HEADLINE), 18, DARK)
     for number, picture in enumerate(pictures):
         row, column = divmod(number, COLUMNS)
         sheet.paste(PillowImage.fromarray(picture), (GAP + column * (TILE_WIDTH + GAP), 2 * HEADLINE + row * height))
@@ -229,12 +222,12 @@ def with_names(picture: Image, places: Places) -> Image:
     points = {name: (x * width, y * height) for name, (x, y) in places.items() if 0 <= x < 1 and 0 <= y < 1}
     tags = {name: (_font(size).getlength(name) + 2 / 3 * size, 1.45 * size) for name in points}
     boxes = free_boxes(points, tags, (0, 0, width, height))
-    for name, (left, top, right, bottom) in boxes.items():
-        x, y = points[name]
-        pen.line([x, y, min(max(x, left), right), min(max(y, top), bottom)], fill=DARK, width=max(1, round(size / 10)))
-    for name, (left, top, right, bottom) in boxes.items():
-        pen.rounded_rectangle((left, top, right, bottom), radius=size / 3, fill=(*DARK, 215))
-        pen.text(((left + right) / 2, (top + bottom) / 2), name, fill=INK, font=_font(size), anchor="mm")
+    middles = {name: ((left + right) / 2, (top + bottom) / 2) for name, (left, top, right, bottom) in boxes.items()}
+    for name, middle in middles.items():
+        pen.line([points[name], middle], fill=DARK, width=max(1, round(size / 10)))
+    for name, box in boxes.items():
+        pen.rounded_rectangle(box, radius=size / 3, fill=DARK)
+        pen.text(middles[name], name, fill=INK, font=_font(size), anchor="mm")
     return np.asarray(canvas, np.uint8)
 
 
@@ -252,14 +245,10 @@ def free_boxes(
 
     for name in sorted(points, key=lambda name: (-round(points[name][1]), name)):
         (x, y), (wide, tall) = points[name], tags[name]
-        boxes[name] = min((_box_beside(x, y, wide, tall, *where) for where in product(DISTANCES, AROUND)), key=cost)
+        off = [(dx * (wide / 2 + far * tall), dy * (tall / 2 + far * tall)) for far in DISTANCES for dx, dy in AROUND]
+        corners = [(x + across - wide / 2, y + down - tall / 2) for across, down in off]
+        boxes[name] = min(((left, top, left + wide, top + tall) for left, top in corners), key=cost)
     return boxes
-
-
-def _box_beside(x: float, y: float, wide: float, tall: float, distance: float, side: tuple[int, int]) -> Box:
-    left = x - wide / 2 + side[0] * (wide / 2 + distance * tall)
-    top = y - tall / 2 + side[1] * (tall / 2 + distance * tall)
-    return left, top, left + wide, top + tall
 
 
 def _overlap(one: Box, other: Box) -> float:

@@ -6,6 +6,7 @@ import csv
 import io
 import sys
 import textwrap
+from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -21,28 +22,25 @@ from bilevel.tasks.scene import Scene
 
 CAPTION_WIDTH = 70  # characters in a line of a sentence below a video
 MAX_UNEXPECTED = 10  # changes that are printed
-FOLD_AFTER = 10  # lines in a row that say nothing new, before they are only counted
+MAX_PRINTED = 10  # times that the same line is printed, as flickers repeat themselves for ever
 
 
 def lines_of(entry: LogEntry, *, explain: bool = True) -> list[str]:
     """Return what to say about an entry: events, what is done now and why; or what changed, if no action is known."""
-    before = entry.before
+    before, match = entry.before, entry.match
     lines = [f"({event})" for event in entry.events]
     lines += [f"({incident.reason}: {incident.kind})" for incident in entry.incidents]
-    if entry.action is not None and (before is None or before.action != entry.action):
-        lines.append("\n".join([str(entry.action), *(_reasons(entry) if explain else ())]))
-    if entry.action is None and before is not None and before.action is None and before.state != entry.state:
-        new, gone = entry.state - before.state, before.state - entry.state
-        lines.append(", ".join([*map(str, sorted(new)), *(f"no longer {fact}" for fact in sorted(gone))]))
+    if entry.action is None:
+        if before is not None and before.action is None and before.state != entry.state:
+            gone = (f"no longer {fact}" for fact in sorted(before.state - entry.state))
+            lines.append(", ".join([*map(str, sorted(entry.state - before.state)), *gone]))
+    elif before is None or before.action != entry.action:
+        reasons = []
+        if match is not None and explain:
+            binding = ", ".join(f"{variable} = {value}" for variable, value in sorted(match.binding.items()))
+            reasons = [f"rule {match.rule}", *([f"with {binding}"] if binding else []), entry.sentence or ""]
+        lines.append("\n".join([str(entry.action), *reasons]))
     return lines
-
-
-def _reasons(entry: LogEntry) -> list[str]:
-    """Return the rule, what its variables stand for, and the sentence."""
-    if entry.match is None:
-        return []
-    binding = ", ".join(f"{variable} = {value}" for variable, value in sorted(entry.match.binding.items()))
-    return [f"rule {entry.match.rule}", *([f"with {binding}"] if binding else []), entry.sentence or ""]
 
 
 def caption(episode: Episode) -> str:
@@ -54,16 +52,15 @@ def caption(episode: Episode) -> str:
 
 
 def unexpected_lines(episode: Episode) -> list[str]:
-    """Return a line for each of the first unexpected changes, and one for how many more there were."""
+    """Return a line for each of the first unexpected changes."""
     lines = []
     for change in episode.unexpected[:MAX_UNEXPECTED]:
-        earlier = [entry.action for entry in episode.decisions() if entry.step < change.timestep]
-        during = f" during {earlier[-1]}" if earlier else ""
         now = next(entry for entry in episode.entries if entry.step >= change.timestep)
-        facts = ", ".join(map(str, sorted(now.state ^ (now.before.state if now.before else now.state))))
+        before = now.before or now
+        facts = ", ".join(map(str, sorted(now.state ^ before.state)))
+        during = f" during {before.action}" if before.action else ""
         lines.append(f"unexpected at step {change.timestep}: a {change.kind}{during}: {facts} changed")
-    more = len(episode.unexpected) - MAX_UNEXPECTED
-    return [*lines, f"{more} more unexpected changes"] if more > 0 else lines
+    return lines
 
 
 def why_failed(episode: Episode) -> str | None:
@@ -76,11 +73,9 @@ def why_failed(episode: Episode) -> str | None:
         lacking = why_not(rules.rules, rules.domain, last.state, last.goal, objects)
         return f"{why}: no rule applies\n{textwrap.indent(lacking, '  ')}"
     decisions = episode.decisions()
-    if episode.detail is not None:
-        return f"{why}: {episode.detail}"
-    if not decisions:
-        return why
-    return f"{why}; at last it did {decisions[-1].action}, for {episode.steps - decisions[-1].step} steps"
+    if episode.detail is None and decisions:
+        return f"{why}; at last it did {decisions[-1].action}, for {episode.steps - decisions[-1].step} steps"
+    return f"{why}: {episode.detail}" if episode.detail else why
 
 
 def episode_json(episode: Episode, *, explain: bool = False) -> dict[str, Any]:
@@ -108,16 +103,12 @@ def episode_json(episode: Episode, *, explain: bool = False) -> dict[str, Any]:
 
 
 class EpisodePrinter:
-    """A callback of a rollout that prints what is new; of any number of episodes.
-
-    Reasons are given once. Where nothing is new for long, it only counts, so that thousands of lines are a page.
-    """
+    """A callback of a rollout that prints what is new, each line a few times at most; of any number of episodes."""
 
     def __init__(self, *, explain: bool = False) -> None:
-        """With `explain`, reasons are printed, too, and at the end the unexpected changes."""
+        """With `explain`, reasons are printed, too, each of them once, and at the end the unexpected changes."""
         self._explain = explain
-        self._printed: set[str] = set()
-        self._repeated = 0  # in a row
+        self._printed: Counter[str] = Counter()
 
     def __call__(self, transition: Transition) -> None:
         self._print(transition.episode.new_entry)
@@ -125,31 +116,20 @@ class EpisodePrinter:
     def end(self, episode: Episode) -> None:
         """Print what was seen last, and how the episode ended."""
         self._print(episode.new_entry)
-        self._print_count()
         for line in unexpected_lines(episode) if self._explain else ():
             print(line, flush=True)
-        lines = [f"{episode.outcome} after {episode.steps} steps", why_failed(episode)]
-        print(*filter(None, lines), sep="\n", file=sys.stderr)
+        print(f"{episode.outcome} after {episode.steps} steps", file=sys.stderr)
+        if not episode.success:
+            print(why_failed(episode), file=sys.stderr)
         self._printed.clear()
 
     def _print(self, entry: LogEntry | None) -> None:
-        if entry is None:
-            return
-        for text in lines_of(entry, explain=self._explain):
-            first, *further = text.splitlines()
-            if text in self._printed:
-                self._repeated += 1
-                further = []
-            else:
-                self._print_count()
-                self._printed.add(text)
-            if self._repeated <= FOLD_AFTER:
-                print(f"{entry.step:>6}  {first}", *(f"{'':10}{line}" for line in further), sep="\n", flush=True)
-
-    def _print_count(self) -> None:
-        if self._repeated > FOLD_AFTER:
-            print(f"{'':8}… {self._repeated - FOLD_AFTER:,} more of the same", flush=True)
-        self._repeated = 0
+        for text in lines_of(entry, explain=self._explain) if entry else ():
+            self._printed[text] += 1
+            first, *reasons = text.splitlines()
+            if entry and self._printed[text] <= MAX_PRINTED:
+                more = reasons if self._printed[text] == 1 else ()
+                print(f"{entry.step:>6}  {first}", *(f"{'':10}{line}" for line in more), sep="\n", flush=True)
 
 
 class TraceWriter:

@@ -2,7 +2,7 @@
 
 | reason | first | then | at last |
 |---|---|---|---|
-| no rule applies | wait and look again | follow a plan until a rule applies | stop |
+| no rule applies | wait and look again | follow a plan for as long as it fits | stop |
 | unseen: the action names an object that is not seen | wait and look again | do what another rule says | stop |
 | stall: the action has had no effect for too long | back off and try again | do what another rule says | stop |
 | jam: nothing moves, though it should | nudge it | nudge it for longer | a stall |
@@ -15,19 +15,19 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import numpy as np
 
-from bilevel.lowlevel.encoding import Unseen
+from bilevel.lowlevel.encoding import Situation, Unseen
 from bilevel.policies.episode import JAM, NO_RULE, NUDGE, OTHER, PLAN, RETRY, STALL, STOP, UNSEEN, WAIT, Incident
 from bilevel.policies.policy import BilevelPolicy, HighLevelPolicy, LowLevelPolicy
-from bilevel.policies.rollout import Perturb, Perturbation
-from bilevel.rules.rule_policy import RulePolicy
+from bilevel.policies.rollout import Perturb, Perturbation, RestWatch
 from bilevel.rules.traces import implied_types
-from bilevel.symbolic.domain import Action, BadInput, Facts, Problem
+from bilevel.symbolic.domain import Action, BadInput, Problem
 from bilevel.tasks.controls import BoxControls, Control, Controls
 from bilevel.tasks.estimation import Estimator
 from bilevel.tasks.scene import Scene
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from bilevel.planning.planners import PlanGuide
 
 OFF = "off"
-BREADTH_FIRST_STATES = 1000  # for a shortest plan, before the search looks for any
 WHERE_GOAL_HOLDS = 25  # times as long to wait, for what is seen may be wrong or take its time
 PUSHING = Perturbation(amplitude=1.0, rate=1.0, flips=0.0)
 BACK_OFF_STEPS = 15  # the first time; each further time lasts that much longer
@@ -94,10 +93,9 @@ class Body:
         """
         if not isinstance(self.controls, BoxControls):
             return last if self.named is None else np.int64(self.named[0])
-        held = np.zeros(self.controls.size, np.float32)
-        if self.named is not None:
-            held[:] = self.controls.encode(np.array(self.named))[0]
-        if last is not None and self.switches:
+        zeros = np.zeros(self.controls.size, np.float32)
+        held = zeros if self.named is None else self.controls.encode(np.array(self.named))[0]
+        if last is not None:
             switches = list(self.switches)
             held[switches] = self.controls.encode(last)[0, switches]
         return self.controls.decode(held)
@@ -110,69 +108,8 @@ class Body:
         return bool(np.allclose(self.controls.encode(control), self.controls.encode(held), atol=1e-6))
 
 
-# Stalls: noticed by how long the demonstrations took for an action
-
-MARGIN = 6  # times the longest demonstration of an action, for one attempt at it
-MANY_TIMES = 60  # times the same, for all attempts at it in the same state together
+MARGIN = 6  # times the longest demonstration of an action, before it is taken to have no effect
 LEAST, UNKNOWN = 50, 1000  # steps: for actions that take next to none, and where nothing is known of any
-SETTLING = 5  # steps that a state may be left for without being another attempt
-
-Situation = tuple[Facts, Facts, Action]  # state, goal, and what is being done
-
-
-@dataclass(slots=True)
-class _Visits:
-    """What is known of a situation: when it was left last, the steps of that attempt, and the steps of all."""
-
-    left: float = -math.inf
-    attempt: int = 0
-    total: int = 0
-
-
-class StallWatch:
-    """Says until when something must have changed; the one who acts compares that with the present step.
-
-    Only a change of the symbols counts, and not if it is undone at once. Where the same few states come again and
-    again, the steps in each of them add up: then it is the total that ends the patience.
-    """
-
-    def __init__(self, longest: Mapping[str, int]) -> None:
-        """`longest` gives the steps of the longest demonstration of each schema."""
-        self._longest = longest
-        self._visits: dict[Situation, _Visits] = {}
-        self._here: Situation | None = None
-        self._began = 0
-        self.retries: Counter[Action] = Counter()  # since something new came about; each of them gets twice the time
-        self.deadline = math.inf  # the step at which a stall is to be noticed
-
-    def patience(self, schema: str) -> int:
-        """Return for how many steps an attempt may be without effect; what was not shown is like the others."""
-        longest = self._longest.get(schema) or max(self._longest.values(), default=0)
-        return max(LEAST, MARGIN * longest) if longest else UNKNOWN
-
-    def enter(self, step: int, situation: Situation | None) -> None:
-        """Note that this is the situation from now on; `None` where nothing is being done."""
-        if self._here is not None:
-            left, steps = self._visits[self._here], step - self._began
-            left.left, left.attempt, left.total = step, left.attempt + steps, left.total + steps
-        self._here, self._began, self.deadline = situation, step, math.inf
-        if situation is None:
-            return
-        if situation not in self._visits:
-            self.retries.clear()
-        visits = self._visits.setdefault(situation, _Visits())
-        if step - visits.left > SETTLING:
-            visits.attempt = 0
-        patience = self.patience(situation[2].name) << self.retries[situation[2]]
-        self.deadline = step + min(patience - visits.attempt, MANY_TIMES * patience // MARGIN - visits.total)
-
-    def forgive(self, step: int) -> None:
-        """Give the present situation its whole time again, and twice as much."""
-        here, self._here = self._here, None
-        if here is not None:
-            self._visits[here] = _Visits()
-            self.retries[here[2]] += 1
-        self.enter(step, here)
 
 
 class RecoveringPolicy(BilevelPolicy):
@@ -197,18 +134,14 @@ class RecoveringPolicy(BilevelPolicy):
         self._step = 0  # of this episode
         self._last: Control | None = None  # control that was given
         self._waited = 0  # steps in a row
-        self._stall = StallWatch(self._body.longest)
+        self._steps: dict[Situation, int] = {}  # in each situation, since a new one came about
+        self._retries: Counter[Action] = Counter()  # since then; each of them gets twice the time
         self._push, self._nudge = (
             Perturb(bursts, self._body.controls, self._body.switches, self._body.seed) for bursts in (PUSHING, NUDGING)
         )
         self._pushes = 0  # steps of backing off that are still to come
-        self._nudges = 0  # in this state, of this action
-        self._seen: Scene | None = None  # last
-        self._unmoved = 0  # steps for which this has been seen
         self._avoided: set[Action] = set()
-        self._plans: dict[tuple[Facts, Facts], tuple[Action, ...]] = {}
-        self._guide: PlanGuide | None = None
-        self._is_committed = False  # to the whole plan, whatever the rules say
+        self._guide: PlanGuide | None = None  # along a plan, whatever the rules say
 
     @property
     def failure(self) -> tuple[str, str] | None:
@@ -222,7 +155,7 @@ class RecoveringPolicy(BilevelPolicy):
     def act(self, scene: Scene) -> Control | None:
         if self.look(scene):
             self._decide_anew()
-        if self._step >= self._stall.deadline:
+        if self._has_stalled():
             self._end_stall()
         control = self._usual()
         if control is None:
@@ -236,6 +169,7 @@ class RecoveringPolicy(BilevelPolicy):
             control = self._push(control)
         self._last = self.given(control)
         self._step += 1
+        self._steps[self._situation] += 1
         return control
 
     def _usual(self) -> Control | None:
@@ -248,9 +182,9 @@ class RecoveringPolicy(BilevelPolicy):
             return None
 
     def _decide_anew(self) -> None:
-        """In another state, go on with the plan if no rule applies, and do not do what led nowhere."""
+        """In another state, go on with the plan if there is one, and do not do what led nowhere."""
         if self._guide is not None:
-            planned = self._guide.choose(self.state) if self._is_committed or self.action is None else None
+            planned = self._guide.choose(self.state)
             if planned is not None:
                 self.action = planned
             elif self.action is not None:
@@ -260,12 +194,12 @@ class RecoveringPolicy(BilevelPolicy):
         self._enter()
 
     def _enter(self) -> None:
-        """Note what is being done from now on."""
-        self._seen, self._unmoved, self._nudges = None, 0, 0
-        if self.action is None or not (self._recovery.retry or self._recovery.other):
-            self._stall.enter(self._step, None)
-        else:
-            self._stall.enter(self._step, (self.state, self.goal, self.action))
+        """Note what is being done from now on; where that is new, what was tried before is forgiven."""
+        self._rest, self._nudges = RestWatch(still=0.0), 0
+        self._situation = self.state, self.goal, self.action
+        if self._situation not in self._steps:
+            self._steps = {**dict.fromkeys(self._steps, 0), self._situation: 0}
+            self._retries.clear()
 
     def _note(self, kind: str, reason: str) -> None:
         objects, rules = self.scene.objects, self.rules
@@ -310,38 +244,25 @@ class RecoveringPolicy(BilevelPolicy):
         return control
 
     def _follow_plan(self) -> None:
-        """Plan from here; the second time from the same state, the plan is followed to its end.
+        """Plan from here, and follow the plan, for rules may lead back to where none of them applies.
 
-        Rules that lead back to where none of them applies would else do so for ever.
+        The plan takes the outcome it needs of each action.
         """
-        from bilevel.planning.planners import PlanGuide  # which most policies never need
+        from bilevel.planning.planner import NoModel  # which most policies never need
+        from bilevel.planning.planners import PlanGuide, bounded_search
 
-        here, rules = (self.state, self.goal), self.rules
-        self._is_committed = here in self._plans
-        if rules and not self._is_committed:
-            self._plans[here] = self._plan(rules)
-        self._guide = PlanGuide(rules.domain, self._plans[here]) if rules else None
-        action = self._guide.choose(self.state) if self._guide else None
+        rules, action, self._guide = self.rules, None, None
+        if rules and self._recovery.plan:
+            problem = Problem("at-hand", rules.domain.name, rules.objects, self.state, self.goal)
+            with suppress(NoModel):
+                plan = bounded_search(rules.domain, problem, math.inf, self._recovery.plan).plan
+                self._guide = PlanGuide(rules.domain, plan or ())
+                action = self._guide.choose(self.state)
         if action is not None:
             self._do_instead(PLAN, NO_RULE, action)
             return
-        self._guide = None
         detail = "no rule applies" + (", and there is no plan from here" if self._recovery.plan else "")
         self._stop(*self.high.failure or (NO_RULE, "the goal holds" if self.goal <= self.state else detail))
-
-    def _plan(self, rules: RulePolicy) -> tuple[Action, ...]:
-        """Return a plan for the present state, or nothing. It takes the outcome it needs of each action."""
-        from bilevel.planning.planner import Deadline, NoModel
-        from bilevel.planning.search import search_until
-
-        if not self._recovery.plan:
-            return ()
-        problem = Problem("at-hand", rules.domain.name, rules.objects, self.state, self.goal)
-        effort = Deadline(math.inf, self._recovery.plan)
-        try:
-            return search_until(effort, rules.domain, problem, BREADTH_FIRST_STATES).plan or ()
-        except NoModel:
-            return ()
 
     # Jams and stalls
 
@@ -351,10 +272,8 @@ class RecoveringPolicy(BilevelPolicy):
         Where a world refuses a movement that would collide, what is seen stays the same, and so does the control of
         a network without memory: for ever.
         """
-        self._unmoved = self._unmoved + 1 if self._seen is not None and _looks_like(scene, self._seen) else 0
-        self._seen = scene
-        if self._unmoved >= self._recovery.nudge and not self._nudge.left:
-            self._seen, self._unmoved = None, 0
+        if self._rest.look(scene) >= self._recovery.nudge and not self._nudge.left:
+            self._rest = RestWatch(still=0.0)
             if not self._body.is_still(control):
                 self._nudges += 1
                 self._nudge.burst(min(self._nudges, LONGEST_NUDGE))
@@ -362,17 +281,29 @@ class RecoveringPolicy(BilevelPolicy):
                     self._note(NUDGE, JAM)
         return self._nudge(control) if self._nudge.left else control
 
+    def _patience(self, action: Action) -> int:
+        """Return for how many steps an action may have no effect; what was not shown is like the others."""
+        longest = self._body.longest.get(action.name) or max(self._body.longest.values(), default=0)
+        return max(LEAST, MARGIN * longest) if longest else UNKNOWN
+
+    def _has_stalled(self) -> bool:
+        """Return whether the same, or the same few things again and again, have been done for too long."""
+        if self.action is None or not (self._recovery.retry or self._recovery.other):
+            return False
+        return self._steps[self._situation] >= self._patience(self.action) << self._retries[self.action]
+
     def _end_stall(self) -> None:
         """Try again from somewhere else, or do something else, as the action has had no effect for too long."""
         action = self.action
         assert action is not None
-        retries = self._stall.retries[action]
+        retries = self._retries[action]
         if retries < self._recovery.retry:
             self._pushes = (retries + 1) * BACK_OFF_STEPS
             self._note(RETRY, STALL)
-            self._stall.forgive(self._step)
+            self._steps[self._situation] = 0
+            self._retries[action] += 1
         else:
-            steps = self._stall.patience(action.name)
+            steps = self._patience(action)
             self._do_something_else(STALL, f"nothing came of {action} in {steps} steps; retries: {retries}")
 
     def _do_something_else(self, reason: str, detail: str) -> None:
@@ -386,8 +317,3 @@ class RecoveringPolicy(BilevelPolicy):
         else:
             self._guide = None
             self._do_instead(OTHER, reason, other)
-
-
-def _looks_like(one: Scene, other: Scene) -> bool:
-    """Return whether nothing has changed at all; almost always the agent has moved, which is found at once."""
-    return one.values.tobytes() == other.values.tobytes() and one.features.tobytes() == other.features.tobytes()

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from time import perf_counter, thread_time
 from typing import Annotated, NamedTuple
 
@@ -15,7 +14,7 @@ from bilevel.lowlevel.encoding import Unseen
 from bilevel.policies.episode import NO_ACTION, SETTLED, STOPPED, Episode, Seconds
 from bilevel.policies.policy import Policy
 from bilevel.seeds import CONTROL_NOISE
-from bilevel.symbolic.domain import BadInput, Facts
+from bilevel.symbolic.domain import BadInput
 from bilevel.tasks.controls import BoxControls, Control, Controls
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.scene_env import SUCCESS, SceneEnv
@@ -55,7 +54,6 @@ def rollout(
     episode = Episode(seed, policy.rules, policy.domain or env.task.domain, explain)
     thinking, moving = Stopwatch(perf_counter if policy.acts_elsewhere else cpu_seconds), Stopwatch(cpu_seconds)
     rest = RestWatch() if policy.is_memoryless and perturb is None else None
-    recent: deque[Scene] = deque(maxlen=WINDOW + 1)  # as things really are, not as they are seen
     scene, outcome = env.reset(seed), None
     if env.is_done_already:
         outcome = SUCCESS
@@ -70,10 +68,7 @@ def rollout(
             break
         executed = perturb(control) if perturb else control
         if policy.labels:
-            recent.append(env.true_scene)
-            new = episode.note(policy.state, policy.goal, policy.action, env.events, policy.incidents)
-            if new and new.before and has_moved(new.state ^ new.before.state, recent):
-                episode.moved.add(episode.steps)
+            episode.note(policy.state, policy.goal, policy.action, env.events, policy.incidents)
         if callback:
             callback(Transition(scene, env.events, control, executed, episode))
         is_at_rest = rest is not None and rest.look(scene) >= LONG and not env.is_restless
@@ -124,25 +119,10 @@ class Stopwatch:
         self.longest = max(self.longest, seconds)
 
 
-# What the scenes of an episode tell
+# Rest
 
-
-WINDOW = 5  # steps that are looked back upon
-MOVED = 1e-4  # metres, and whatever else is measured: more than resting things tremble, less than pushed things move
-STILL = 1e-6  # the same: about what rounding does to a number of 32 bits
+STILL = 1e-6  # metres, and whatever else is measured: about what rounding does to a number of 32 bits
 LONG = 1000  # steps
-
-
-def has_moved(facts: Facts, scenes: Iterable[Scene]) -> bool:
-    """Return whether a thing that one of the facts names has moved in these scenes; what names nothing does not count.
-
-    If nothing has, though the facts have changed, labels flicker.
-    """
-    for name in {term for fact in facts for term in fact.terms}:
-        seen = [scene.features[scene.roster.row[name]] for scene in scenes if name in scene]
-        if seen and np.ptp(seen, axis=0).max(initial=0.0) > MOVED:
-            return True
-    return False
 
 
 class RestWatch:
@@ -153,24 +133,23 @@ class RestWatch:
     seen, the same is done, and the same comes of it, for ever.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, still: float = STILL) -> None:
+        """What changes by no more than `still` has not moved."""
+        self._still = still
         self._seen: Scene | None = None  # since when
         self.steps = 0
 
     def look(self, scene: Scene) -> int:
         """Return for how many steps this has been seen."""
-        if self._seen is not None and _is_close(scene, self._seen):
+        if self._seen is not None and self._is_close(scene, self._seen):
             self.steps += 1
         else:
             self._seen, self.steps = scene, 0
         return self.steps
 
-
-def _is_close(one: Scene, other: Scene) -> bool:
-    if one.roster != other.roster:
-        return False
-    pairs = (one.values, other.values), (one.features, other.features)
-    return all(np.abs(first - second).max(initial=0.0) <= STILL for first, second in pairs)
+    def _is_close(self, one: Scene, other: Scene) -> bool:
+        pairs = (one.values, other.values), (one.features, other.features)
+        return one.roster == other.roster and all(np.abs(a - b).max(initial=0.0) <= self._still for a, b in pairs)
 
 
 # Control noise: what is executed differs from what the policy wants, in short bursts

@@ -88,25 +88,20 @@ class CheckedEpisode:
 
 def check_parts(task: Task, found: Findings) -> None:
     """Check what can be checked without running anything."""
+    domain, types = f"the domain '{task.domain.name}'", task.domain.types
     for kind in task.spec.objects:
-        if task.domain.types and kind not in task.domain.types:
-            found.error(
-                ("type", kind),
-                f"the spec has objects of the type '{kind}', which the domain '{task.domain.name}' does not declare "
-                f"(its types: {', '.join(task.domain.types)}): use one name for it in both",
-            )
+        if types and kind not in types:
+            what = f"the spec has objects of the type '{kind}', which {domain} does not declare"
+            found.error(("type", kind), f"{what} (its types: {', '.join(types)}): use one name for it in both")
     kinds = [*task.spec.objects, *task.domain.constants.values()]
-    for parameter in {p.type for schema in task.domain.schemas.values() for p in schema.parameters}:
-        if not any(task.domain.is_subtype(kind, parameter) for kind in kinds):
-            message = f"actions of the domain '{task.domain.name}' need objects of the type '{parameter}'"
-            found.advise(("type", parameter), f"{message}, but the spec has none: add it to the spec's objects")
+    for needed in {p.type for schema in task.domain.schemas.values() for p in schema.parameters}:
+        if not any(task.domain.is_subtype(kind, needed) for kind in kinds):
+            message = f"actions of {domain} need objects of the type '{needed}', but the spec has none: add it"
+            found.advise(("type", needed), message)
     if not _takes(task.make_env, OBJECTS):
         arguments = ", ".join(inspect.signature(task.make_env).parameters)
-        found.error(
-            "make_env",
-            f"make_env({arguments}) does not take `objects`, the number of objects that the environment shall have: "
-            "add the argument, even if there is only one number that it can be",
-        )
+        message = f"make_env({arguments}) does not take `objects`, the number of objects that there shall be: add it"
+        found.error("make_env", message)
 
 
 def _takes(function: Callable[..., Any], argument: str) -> bool:
@@ -121,39 +116,26 @@ def check_environment(task: Task, objects: int, arguments: Mapping[str, Any], fo
     """Make the environment and take a step in it, to see whether it is one of Gymnasium's."""
     try:
         env = call("the environment", task.make_env, objects=objects, **arguments)
-        call("the environment", _check_gymnasium, env, found)
+        call("the environment", _check_gymnasium, env)
         env.close()
     except BadInput as error:
         found.error("environment", str(error))
 
 
-def _check_gymnasium(env: Env, found: Findings) -> None:
+def _check_gymnasium(env: Env) -> None:
     for part in ("action_space", "reset", "step", "close"):
         if not hasattr(env, part):
             raise BadInput(f"the environment has no `{part}`: derive it from gymnasium.Env and give it one")
     controls_of(env.action_space)
     if not _takes(env.reset, "seed"):
         raise BadInput("env.reset() takes no `seed`: write `def reset(self, *, seed=None, options=None)`")
-    try:
-        result: object = env.reset(seed=LARGEST_SEED)
-    except ValueError as error:
-        remedy = "seeds have up to 63 bits; seed a generator that takes fewer by `seed % 2**32`"
-        raise BadInput(f"env.reset(seed={LARGEST_SEED}) raised ValueError: {error}: {remedy}") from error
+    result: object = call("env.reset(seed={seed}), where seeds have up to 63 bits,", env.reset, seed=LARGEST_SEED)
     if not (isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], dict)):
         raise BadInput("env.reset(seed=0) must return the observation and a dictionary `info`, as Gymnasium says")
     env.action_space.seed(0)
     result = env.step(env.action_space.sample())
     if not (isinstance(result, tuple) and len(result) == 5 and isinstance(result[4], dict)):
-        what = f"{len(result)} values" if isinstance(result, tuple) else type(result).__name__
-        raise BadInput(
-            f"env.step(control) returned {what} instead of observation, reward, terminated, truncated and info: an "
-            "environment of the old Gym ends with `terminated or truncated` as `done`; return the two separately"
-        )
-    space = getattr(env, "observation_space", None)
-    if space is None:
-        found.advise("observation", "the environment has no `observation_space`; other tools of Gymnasium need one")
-    elif not space.contains(result[0]):
-        found.advise("observation", f"an observation is not in {space}: mind shape, dtype and bounds")
+        raise BadInput("env.step(control) must return observation, reward, terminated, truncated and a dictionary info")
 
 
 # What is seen
@@ -212,11 +194,8 @@ def _check_names(before: Scene, after: Scene, where: str, found: Findings) -> No
     for name, features in now.items():
         other = unique.get(features, name)
         if other != name and was.get(name) != features and now.get(other) != features:
-            found.error(
-                "names",
-                f"{where}: '{name}' has exactly the features that '{other}' had a step before: a thing must keep its "
-                "name as long as it is seen, so do not number what is left when something goes",
-            )
+            what = f"{where}: '{name}' has exactly the features that '{other}' had a step before"
+            found.error("names", f"{what}: a thing keeps its name while it is seen, so do not number what is left")
 
 
 # What is labelled
@@ -224,20 +203,16 @@ def _check_names(before: Scene, after: Scene, where: str, found: Findings) -> No
 
 def check_facts(domain: Domain, episode: CheckedEpisode, found: Findings) -> None:
     """Check that labels and goals are facts of the domain about what is seen; of one without predicates, any may be."""
-    checked: set[tuple[object, int]] = set()
     for step, (scene, state, goal) in enumerate(zip(episode.scenes, episode.states, episode.goals, strict=False)):
         for function, facts in (("label", state), ("goal", goal)):
-            key = facts, id(scene.roster)
-            if key not in checked:
-                checked.add(key)
-                for fact in facts:
-                    problem = _problem(fact, scene, domain)
-                    if problem:
-                        about = fact.predicate if isinstance(fact, Atom) else None
-                        found.error((function, about), f"{episode.at(step)}: {function}(scene) gave {problem}")
+            for fact in facts:
+                problem = _problem(fact, scene.objects, domain)
+                if problem:
+                    about = fact.predicate if isinstance(fact, Atom) else None
+                    found.error((function, about), f"{episode.at(step)}: {function}(scene) gave {problem}")
 
 
-def _problem(fact: object, scene: Scene, domain: Domain) -> str | None:
+def _problem(fact: object, objects: Mapping[str, str], domain: Domain) -> str | None:
     """What is wrong with a fact, if anything."""
     if not isinstance(fact, Atom):
         return f'{fact!r}, which is no Atom: write Atom("on", ("block1", "block2"))'
@@ -253,12 +228,12 @@ def _problem(fact: object, scene: Scene, domain: Domain) -> str | None:
         return f"{fact}, but the domain '{domain.name}' has no predicate '{fact.predicate}'; it has: {known}"
     if len(fact.terms) != predicate.arity:
         return f"{fact}, but '{fact.predicate}' has {predicate.arity} parameters in the domain '{domain.name}'"
-    objects = {**domain.constants, **scene.objects}
     for name, parameter in zip(fact.terms, predicate.parameters, strict=True):
-        if name not in objects:
+        kind = objects.get(name) or domain.constants.get(name)
+        if kind is None:
             return f"{fact}, but '{name}' is neither in the scene nor a constant of the domain: label what is seen"
-        if not domain.is_subtype(objects[name], parameter.type):
-            return f"{fact}, but '{name}' is of the type '{objects[name]}' where the domain wants '{parameter.type}'"
+        if not domain.is_subtype(kind, parameter.type):
+            return f"{fact}, but '{name}' is of the type '{kind}' where the domain wants '{parameter.type}'"
     return None
 
 
@@ -277,11 +252,9 @@ def check_flicker(episodes: Sequence[CheckedEpisode], found: Findings) -> None:
                     first.setdefault(fact.predicate, f"{fact} at {episode.at(step)}")
     for predicate, number in times.items():
         if number > MOST_FLICKERS:
-            found.advise(
-                ("flicker", predicate),
-                f"labels with '{predicate}' flicker: {number} times one went and came back within {SETTLING} steps "
-                f"(first {first[predicate]}): widen its threshold, or use two, one for on and one for off",
-            )
+            what = f"labels with '{predicate}' flicker: {number} times one went and soon came back"
+            remedy = "widen its threshold, or use two, one for on and one for off"
+            found.advise(("flicker", predicate), f"{what} (first {first[predicate]}): {remedy}")
 
 
 def check_goals(episodes: Sequence[CheckedEpisode], shown: bool, found: Findings) -> None:
@@ -289,9 +262,7 @@ def check_goals(episodes: Sequence[CheckedEpisode], shown: bool, found: Findings
     wanted = {fact.predicate for episode in episodes for goal in episode.goals for fact in goal}
     labelled = {fact.predicate for episode in episodes for state in episode.states for fact in state}
     if not wanted:
-        found.error(
-            "goal", "goal(scene) gave no facts in any scene: say what is wanted, such as Atom('on', ('a', 'b'))"
-        )
+        found.error("goal", "goal(scene) gave no facts in any scene: say what is wanted, as Atom('on', ('a', 'b'))")
     for predicate in sorted(wanted - labelled):
         message = f"the goal wants '{predicate}', but label(scene) never gave such a fact in any of the episodes"
         (found.error if shown else found.advise)(("goal", predicate), f"{message}: label it where it holds")
@@ -300,20 +271,14 @@ def check_goals(episodes: Sequence[CheckedEpisode], shown: bool, found: Findings
 def check_success(episode: CheckedEpisode, succeeded: bool, found: Findings) -> None:
     """Check that the episode ended with success exactly when the goal held."""
     reached = [goal <= state for goal, state in zip(episode.goals, episode.states, strict=True)]
-    last = len(reached) - 1
+    last, remedy = len(reached) - 1, "let label, goal and success agree, as the rules see only the goal"
     if succeeded and not reached[-1]:
         missing = ", ".join(map(str, sorted(episode.goals[-1] - episode.states[-1])))
-        found.error(
-            "success",
-            f"{episode.at(last)}: the episode is a success, but of the goal {missing} is not labelled: let label, goal "
-            "and success agree, as the rules see only the goal",
-        )
+        what = f"the episode is a success, but of the goal {missing} is not labelled"
+        found.error("success", f"{episode.at(last)}: {what}: {remedy}")
     lasting = [step for step in range(last - SETTLING) if all(reached[step : step + SETTLING + 1])]
     for step in [*lasting, *([last] if reached[last] and not succeeded else [])]:
         if episode.goals[step]:
-            found.error(
-                "success",
-                f"{episode.at(step)}: the goal holds, but the episode goes on without success: let label, goal and "
-                "success agree, as a policy has nothing to do once the goal holds",
-            )
+            what = "the goal holds, but the episode goes on without success"
+            found.error("success", f"{episode.at(step)}: {what}: {remedy}")
             return

@@ -52,18 +52,6 @@ class BoxControls(msgspec.Struct, frozen=True, tag="box", dict=True):
     def _half(self) -> NDArray[np.float32]:
         return np.asarray((np.array(self.high) - np.array(self.low)) / 2, np.float32)
 
-    @cached_property
-    def _plain(self) -> bool:
-        """Whether controls are normalised already."""
-        normal = all(low == -1 and high == 1 for low, high in zip(self.low, self.high, strict=True))
-        return normal and self.dtype == "float32" and len(self.shape) == 1
-
-    def is_like(self, other: object) -> bool:
-        """Whether these are the same controls, but for how their bounds are rounded."""
-        if not isinstance(other, BoxControls) or list(self.shape) != list(other.shape):
-            return False
-        return np.allclose(self.low, other.low, rtol=1e-6) and np.allclose(self.high, other.high, rtol=1e-6)
-
     def encode(self, controls: NDArray[Any]) -> NDArray[np.float32]:
         """(steps, size): normalised controls, of which some may be out of bounds."""
         flat = np.asarray(controls, np.float32).reshape(-1, self.size)
@@ -71,10 +59,7 @@ class BoxControls(msgspec.Struct, frozen=True, tag="box", dict=True):
 
     def decode(self, output: NDArray[np.float32]) -> Control:
         """The control from what the network puts out, (size,)."""
-        clipped = np.clip(output, -1, 1)
-        if self._plain:
-            return clipped
-        control = (self._middle + self._half * clipped).astype(self.dtype).reshape(self.shape)
+        control = (self._middle + self._half * np.clip(output, -1, 1)).astype(self.dtype).reshape(self.shape)
         return np.clip(control, np.reshape(self.low, self.shape), np.reshape(self.high, self.shape)).astype(self.dtype)
 
 
@@ -91,10 +76,6 @@ class DiscreteControls(msgspec.Struct, frozen=True, tag="discrete"):
     def size(self) -> int:
         """How many controls there are to choose from."""
         return self.n
-
-    def is_like(self, other: object) -> bool:
-        """Return whether other controls are the same."""
-        return self == other
 
     def encode(self, controls: NDArray[Any]) -> NDArray[np.float32]:
         """(steps, n): ones where the controls are, zeros elsewhere."""
@@ -121,7 +102,5 @@ def controls_of(space: gymnasium.Space[Any]) -> Controls:
         raise BadInput(f"the action space {space} is of whole numbers: make it Discrete, or a Box of float32")
     low, high = (np.asarray(bound, np.float64).reshape(-1) for bound in (space.low, space.high))
     if not (np.abs([low, high]) <= LARGEST).all() or (low >= high).any():
-        raise BadInput(
-            f"the action space {space} has no finite bounds: use gymnasium.wrappers.RescaleAction or clip it"
-        )
+        raise BadInput(f"the action space {space} has no finite bounds: clip it by gymnasium.wrappers.RescaleAction")
     return BoxControls(low.tolist(), high.tolist(), list(space.shape), str(space.dtype))

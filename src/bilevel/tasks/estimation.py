@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import Annotated, Any
@@ -164,13 +164,13 @@ class Estimator:
             for kind, motion in self.estimation.types.items()
             if motion.carrying and kind in spec.objects
         ]
-        axes = len(self._coordinates.agent_points)
+        agent, axes = self.estimation.agent, len(self._coordinates.agent_points)
+        is_fitting = agent is None or {*agent.features} <= {*spec.agent}
         for _, carrying, bounds in self._carryings:
-            has_features = {*carrying.agent} <= {*spec.agent} and {*carrying.coupled} <= {*bounds} & {*spec.columns}
-            if not has_features or any(len(part) != axes for part in (carrying.offset, *carrying.coupled.values())):
-                raise BadInput("the estimation does not fit the spec: it is of other features, or of other axes")
-        if self.estimation.agent and not {*self.estimation.agent.features} <= {*spec.agent}:
-            raise BadInput("the estimation does not fit the spec: the agent has other features")
+            is_fitting &= {*carrying.agent} <= {*spec.agent} and {*carrying.coupled} <= {*bounds} & {*spec.columns}
+            is_fitting &= all(len(part) == axes for part in (carrying.offset, *carrying.coupled.values()))
+        if not is_fitting:
+            raise BadInput("the estimation does not fit the spec: it is of other features, or of other axes")
         self.reset()
 
     def reset(self) -> None:
@@ -191,7 +191,10 @@ class Estimator:
             if self._lateness:
                 self._lateness.see(scene.values)
             if last is None:
-                self._begin(scene)
+                where = scene.features.take(self._coordinates.columns, axis=1).astype(float)
+                counts, flags = np.zeros(len(where), np.int64), np.zeros(len(where), bool)
+                self._known = _Known(where, scene.features.copy(), np.ones_like(where), counts, counts.copy(), flags)
+                self._roster, self._estimate = scene.roster, scene
             else:
                 self._go_on(scene, scene.values - last.values)
         return self._up_to_date()
@@ -200,12 +203,6 @@ class Estimator:
         """Note the control that is given at this step."""
         if self._lateness:
             self._lateness.act(control)
-
-    def _begin(self, scene: Scene) -> None:
-        where = scene.features.take(self._coordinates.columns, axis=1).astype(float)
-        counts, flags = np.zeros(len(where), np.int64), np.zeros(len(where), bool)
-        self._known = _Known(where, scene.features.copy(), np.ones_like(where), counts, counts.copy(), flags)
-        self._roster, self._estimate = scene.roster, scene
 
     def _go_on(self, scene: Scene, way: Array) -> None:
         columns = self._coordinates.columns
@@ -387,11 +384,8 @@ def fit_estimation(spec: Spec, demonstrations: Iterable[tuple[Sequence[Scene], A
             for row, (name, kind) in enumerate(before.objects.items()):
                 if name not in scene and np.isfinite(distances[row]):
                     samples[kind]["gone"].append(distances[[row]])
-        for roster, values, features in _stretches(scenes):
-            steps = np.abs(np.diff(features[:, :, coordinates.columns], axis=0))[:, coordinates.has(roster)]
-            if steps.shape[1]:  # what the median coordinate has moved is what the noise is, at least
-                noise = max(noise, float(_lower_median(steps).max()))
-            _note_motion(coordinates, roster, values, features, step, samples)
+        for _, same in groupby(scenes, key=lambda scene: scene.roster):
+            noise = max(noise, _note_motion(coordinates, list(same), step, samples))
     return Estimation(
         floor=max(2 * noise / NORMAL, _NEGLIGIBLE * fastest),
         jump=_JUMP * fastest,
@@ -400,24 +394,17 @@ def fit_estimation(spec: Spec, demonstrations: Iterable[tuple[Sequence[Scene], A
     )
 
 
-def _stretches(scenes: Sequence[Scene]) -> Iterator[tuple[Roster, Array, Array]]:
-    """Yield agent, (timesteps, features), and objects, (timesteps, objects, columns), while the same are seen."""
-    for _, same in groupby(scenes, key=lambda scene: scene.roster):
-        part = list(same)
-        if len(part) > 1 and part[0].roster.names:
-            yield part[0].roster, np.stack([s.values for s in part]), np.stack([s.features for s in part])
-
-
 def _note_motion(
-    coordinates: Coordinates,
-    roster: Roster,
-    values: Array,
-    features: Array,
-    fastest: float,
-    samples: Mapping[str, _Samples],
-) -> None:
-    """Note how each object moves while the agent carries it."""
-    points = coordinates.points
+    coordinates: Coordinates, scenes: Sequence[Scene], fastest: float, samples: Mapping[str, _Samples]
+) -> float:
+    """Note how objects move while the agent carries them, in scenes with the same ones; return how noisy they are.
+
+    What the median coordinate moves in a step is what the noise is, at least.
+    """
+    roster, points = scenes[0].roster, coordinates.points
+    if len(scenes) == 1 or not roster.names:
+        return 0.0
+    values, features = np.stack([scene.values for scene in scenes]), np.stack([scene.features for scene in scenes])
     agent = values[:, coordinates.agent_points].astype(float)
     way = np.diff(agent, axis=0)
     speed = np.linalg.norm(way, axis=1)
@@ -434,33 +421,32 @@ def _note_motion(
                     for name, part in (("offset", offset), ("agent", values), ("way", way), ("change", change)):
                         found[name].append(part[start:end])
                 start = end
+    steps = np.abs(np.diff(features[:, :, coordinates.columns], axis=0))[:, coordinates.has(roster)]
+    return float(_lower_median(steps).max()) if steps.shape[1] else 0.0
 
 
 def _motion(spec: Spec, kind: str, samples: _Samples) -> ObjectMotion:
+    """Return how objects of the type move, and how the agent carries them if it does."""
     found = {name: np.concatenate(parts) for name, parts in samples.items() if parts}
-    carrying = _carrying(spec, kind, found) if "offset" in found else None
-    low, high = found["bounds"][:, 0].min(axis=0).tolist(), found["bounds"][:, 1].max(axis=0).tolist()
-    columns = {name: spec.column[name] for name in carrying.coupled} if carrying else {}
-    bounds = {name: (low[column], high[column]) for name, column in columns.items()}
-    return ObjectMotion(bounds, carrying, gone=float(found["gone"].min()) if "gone" in found else None)
-
-
-def _carrying(spec: Spec, kind: str, found: Mapping[str, Floats]) -> Carrying:
-    """Return how the agent carries objects of the type."""
+    gone = float(found["gone"].min()) if "gone" in found else None
+    if "offset" not in found:
+        return ObjectMotion(gone=gone)
     offsets, agent, way, change = (found[name] for name in ("offset", "agent", "way", "change"))
-    middle, bounds, coupled = offsets.mean(axis=0), {}, {}
+    middle, within, bounds, coupled = offsets.mean(axis=0), {}, {}, {}
     for name, role in spec.agent_roles.items():
         if isinstance(role, Scalar):
             low, high = np.quantile(agent[:, spec.agent_column[name]], [0.01, 0.99]).tolist()
-            bounds[name] = low - _MARGIN * (high - low), high + _MARGIN * (high - low)
+            within[name] = low - _MARGIN * (high - low), high + _MARGIN * (high - low)
     for name, role in spec.object_roles[kind].items():  # numbers that change with its way, and by how much
-        changes = change[:, spec.column[name]]
+        column = spec.column[name]
+        changes = change[:, column]
         if isinstance(role, Scalar) and changes.any():
             weights = np.linalg.lstsq(way, changes, rcond=0.05)[0]
             if ((changes - way @ weights) ** 2).sum() < _COUPLED * (changes**2).sum():
                 coupled[name] = tuple(weights.tolist())
+                bounds[name] = found["bounds"][:, 0, column].min().item(), found["bounds"][:, 1, column].max().item()
     radius = 2 * float(np.linalg.norm(offsets - middle, axis=1).max())
-    return Carrying(tuple(middle.tolist()), radius, bounds, coupled)
+    return ObjectMotion(bounds, Carrying(tuple(middle.tolist()), radius, within, coupled), gone)
 
 
 def _agent_motion(names: Sequence[str], episodes: Sequence[tuple[Floats, Floats]]) -> AgentMotion | None:

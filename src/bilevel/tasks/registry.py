@@ -16,7 +16,7 @@ from dataclasses import fields
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
-from typing import Any, cast
+from typing import Any
 
 from bilevel.symbolic.domain import BadInput
 from bilevel.tasks.task import Env, Task, failed, found_at
@@ -37,13 +37,13 @@ def find_task(source: str) -> Task:
     known = registered_task(source)
     if known is not None:
         return known
-    place, colon, attribute = source.rpartition(":")
-    if colon:
-        module = _module(place, source)
+    if ":" in source:
+        module, attribute = _named(source)
         found = getattr(module, attribute, None)
         if not isinstance(found, Task):
             tasks = ", ".join(name for name, value in vars(module).items() if isinstance(value, Task)) or "none"
             raise BadInput(f"{source}: no task called '{attribute}' there; tasks there: {tasks}")
+        place = source.rpartition(":")[0]
         return found_at(found, f"{Path(place).resolve()}:{attribute}" if place.endswith(".py") else source)
     if source.endswith(".py"):
         raise BadInput(f"{source}: say which task in it, as in {source}:task")
@@ -52,13 +52,13 @@ def find_task(source: str) -> Task:
 
 def find_function(source: str) -> Callable[..., Any]:
     """The function in `file.py:function` or `module:function`; `BadInput` where there is none."""
-    place, colon, attribute = source.rpartition(":")
-    if not colon:
+    if ":" not in source:
         raise BadInput(f"'{source}' names no function; name one as file.py:function")
-    function = getattr(_module(place, source), attribute, None)
+    module, attribute = _named(source)
+    function: Callable[..., Any] | None = getattr(module, attribute, None)
     if not callable(function):
         raise BadInput(f"{source}: no function called '{attribute}' there")
-    return cast("Callable[..., Any]", function)
+    return function
 
 
 def make_env(task: str, **arguments: Any) -> Env:
@@ -106,9 +106,11 @@ def _load(point: EntryPoint) -> object:
         raise BadInput(f"the entry point '{point.name}' = '{point.value}' cannot be loaded: {error}") from None
 
 
-def _module(place: str, source: str) -> ModuleType:
+def _named(source: str) -> tuple[ModuleType, str]:
+    """The module of `file.py:attribute` or `module:attribute`, and the name of the attribute."""
+    place, _, attribute = source.rpartition(":")
     try:
-        return _from_file(Path(place)) if place.endswith(".py") else importlib.import_module(place)
+        return (_from_file(Path(place)) if place.endswith(".py") else importlib.import_module(place)), attribute
     except BadInput:
         raise
     except ModuleNotFoundError as error:

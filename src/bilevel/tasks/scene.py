@@ -26,16 +26,10 @@ class Roster:
         self.objects = dict(objects)
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Roster) or len(self.objects) != len(other.objects):
-            return False
-        return list(self.objects.items()) == list(other.objects.items())
+        return isinstance(other, Roster) and list(self.objects.items()) == list(other.objects.items())
 
     def __hash__(self) -> int:
-        return self._hash
-
-    @cached_property
-    def _hash(self) -> int:
-        return hash(tuple(self.objects.items()))
+        return hash(self.names)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -109,19 +103,17 @@ class Scene:
     ) -> None:
         self.spec = spec
         self.values = np.array(_ordered("the agent", spec.agent, agent), np.float32)
-        self.roster = Roster({name: kind for kind, members in objects.items() for name in members})
-        self.features = np.zeros((len(self.roster.names), len(spec.columns)), np.float32)
-        row = 0
-        for kind, members in objects.items():
+        things = [(kind, name, features) for kind, members in objects.items() for name, features in members.items()]
+        self.roster = Roster({name: kind for kind, name, _ in things})
+        self.features = np.zeros((len(things), len(spec.columns)), np.float32)
+        for kind in objects:
             if kind not in spec.objects:
                 raise BadInput(f"the spec has no type '{kind}'; its types: {', '.join(spec.objects)}")
-            wanted = spec.objects[kind]
-            columns = [spec.column[name] for name in wanted]
-            for name, features in members.items():
-                if self.roster.objects[name] != kind or row >= len(self.features):
-                    raise BadInput(f"there are two objects called '{name}'")
-                self.features[row, columns] = _ordered(f"'{name}'", wanted, features)
-                row += 1
+        for row, (kind, name, features) in enumerate(things):
+            if self.roster.row[name] != row:
+                raise BadInput(f"there are two objects called '{name}'")
+            columns = [spec.column[feature] for feature in spec.objects[kind]]
+            self.features[row, columns] = _ordered(f"'{name}'", spec.objects[kind], features)
 
     @classmethod
     def from_arrays(cls, spec: Spec, values: Array, features: Array, roster: Roster) -> Scene:
@@ -177,9 +169,5 @@ class Scene:
 def _ordered(whose: str, wanted: Mapping[str, Any], given: Mapping[str, float]) -> list[float]:
     """The numbers in the order of the spec; `BadInput` where one is missing or there is one too many."""
     if given.keys() != wanted.keys():
-        for name in wanted:
-            if name not in given:
-                raise BadInput(f"{whose} has no '{name}', which is in the spec")
-        name = next(name for name in given if name not in wanted)
-        raise BadInput(f"{whose} has '{name}', which is not in the spec")
+        raise BadInput(f"{whose} has the features {', '.join(given)}, but in the spec are {', '.join(wanted)}")
     return [given[name] for name in wanted]

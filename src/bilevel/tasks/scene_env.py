@@ -13,7 +13,6 @@ from bilevel.tasks.scene import Scene
 from bilevel.tasks.task import PICTURE_SIZE, QUALITY, RENDER_MODE, Expert, Snapshot, Task, call
 
 SUCCESS, STEP_LIMIT, TERMINATED = "success", "step limit", "terminated"  # outcomes; an environment may have its own
-
 USUAL_RATE = 30.0  # steps per second, for environments that do not say it
 
 
@@ -49,12 +48,11 @@ class SceneEnv:
         task.check_arguments(arguments)
         if render_mode and not task.takes_render_mode:
             raise BadInput(f"no pictures of the task '{task.name}': its make_env takes no {RENDER_MODE}")
-        pictures: dict[str, Any] = {RENDER_MODE: render_mode} if render_mode else {}
-        if quality and task.takes(QUALITY):
-            pictures[QUALITY] = quality
         if picture_size and not task.takes(PICTURE_SIZE):
             raise BadInput(f"the task '{task.name}' has pictures of one size: its make_env takes no {PICTURE_SIZE}")
-        pictures |= {PICTURE_SIZE: picture_size} if picture_size else {}
+        quality = quality if task.takes(QUALITY) else None
+        about = {RENDER_MODE: render_mode, QUALITY: quality, PICTURE_SIZE: picture_size}
+        pictures = {name: value for name, value in about.items() if value}
         self.env = call("make_env(objects={objects})", task.make_env, objects=objects, **pictures, **arguments)
         self.task, self.objects, self.arguments = task, objects, arguments
         self.labels = task.labels
@@ -153,9 +151,7 @@ class SceneEnv:
     def locate(self) -> Mapping[str, tuple[float, float]]:
         """Where in the picture that was drawn last things are, as parts of its width and height from the top left."""
         if self.task.locate is None:
-            raise BadInput(
-                f"no names in pictures: the task '{self.task.name}' does not say where things are (`locate`)"
-            )
+            raise BadInput(f"no names in pictures: the task '{self.task.name}' does not say where things are")
         return call("locate(scene, env)", self.task.locate, self.true_scene, self.env)
 
     def close(self) -> None:

@@ -113,16 +113,15 @@ class Spec:
         return {kind: _roles(f"the type '{kind}'", features) for kind, features in self.objects.items()}
 
     def _check(self) -> None:
-        agent = self.agent_roles
+        agent, (x, y, _) = self.agent_roles, self.frame or ("", "", "")
         for kind, features in self.object_roles.items():
             for name, role in features.items():
                 told = input_role(role)
-                origin = (told.along or name) if isinstance(told, Position) else name
-                if isinstance(told, Position) and origin not in agent:
-                    raise BadInput(
-                        f"the type '{kind}' has the Position '{name}', but the agent has no '{origin}' for it to be "
-                        f"relative to: give the agent one, or declare '{name}' as a Scalar"
-                    )
+                if isinstance(told, Position) and (told.along or name) not in agent:
+                    what = f"the type '{kind}' has the Position '{name}', but the agent has no '{told.along or name}'"
+                    raise BadInput(f"{what} for it to be relative to: add that, or declare '{name}' as a Scalar")
+            if _position(features.get(x)) != _position(features.get(y)):
+                raise BadInput(f"the type '{kind}' needs both '{x}' and '{y}' as Positions, or neither: see its frame")
         known = {*agent, *self.columns}
         for symmetry in self.symmetries:
             for name in (*symmetry.features, *(symmetry.angles if isinstance(symmetry, Transpose) else ())):
@@ -131,10 +130,6 @@ class Spec:
         for name in self.frame or ():
             if name not in agent:
                 raise BadInput(f"the frame names '{name}', but the agent has no such feature")
-        x, y, _ = self.frame or ("", "", "")
-        for kind, features in self.object_roles.items():
-            if _position(features.get(x)) != _position(features.get(y)):
-                raise BadInput(f"the type '{kind}' needs both '{x}' and '{y}' as Positions, or neither: see its frame")
 
     @cached_property
     def columns(self) -> tuple[str, ...]:

@@ -37,19 +37,15 @@ Given = ParamSpec("Given")
 Result = TypeVar("Result")
 
 
-class TaskError(BadInput):
-    """A function that a user wrote for a task has failed."""
-
-
-def failed(what: str, error: Exception) -> TaskError:
+def failed(what: str, error: Exception) -> BadInput:
     """What to raise where a user's function raised an error: one line with the place."""
     place = traceback.extract_tb(error.__traceback__)[-1]
     message = f"{type(error).__name__}: {' '.join(str(error).split())}"
-    return TaskError(f"{what} raised {message} ({place.filename}, line {place.lineno})")
+    return BadInput(f"{what} raised {message} ({place.filename}, line {place.lineno})")
 
 
 def call(what: str, function: Callable[Given, Result], *arguments: Given.args, **named: Given.kwargs) -> Result:
-    """Call a user's function; a `TaskError` says `what` it is, with its arguments filled in, where it raises an error.
+    """Call a user's function; a `BadInput` says `what` it is, with its arguments filled in, where it raises an error.
 
     This is done at every step, so the text is made only where it is needed.
     """
@@ -112,22 +108,8 @@ class Task:
 
     `make_env(objects=n, **arguments)` makes a Gymnasium environment with n objects; it may take further arguments, a
     `render_mode`, and a `quality` and a `picture_size` (width, height) of pictures. `perceive(observation, info, env)`
-    gives the scene, `label(scene)` the facts that hold in it, `goal(scene)` those that are wanted. Optional are:
-
-    - `domain`: `None`, or one with predicates and no actions, where these are yet to be learned from demonstrations.
-    - `expert`: an `Expert`, or a function from an environment to one.
-    - `success(scene, info)`: whether the task is done; else `info["success"]` or `info["is_success"]`, else the goal.
-    - `steps_per_object`: an episode ends after so many steps for each object, if the environment does not end it.
-    - `max_objects`: the most objects that `make_env` takes.
-    - `switches`: which numbers of a control open or close something; noise flips these where it pushes the others.
-    - `still`: a control that does nothing; else the middle of a Box is taken for one.
-    - `save(env)` and `restore(env, snapshot)`: the whole simulator as arrays, and back; then demonstrations can be
-      entered at any timestep. `restore` returns an observation and its `info`.
-    - `locate(scene, env)`: where in the picture that was drawn last things are, by their names, as parts of its width
-      and height from the top left; then names can be drawn over them.
-    - `pretrained`: the folder of a policy for it, which then runs without anybody learning one.
-    - `instruction`: what a vision-language-action model is told, with {n} in place of the number of objects.
-    - `packages`: those whose versions decide how an episode goes, beside numpy and gymnasium; data sets note them.
+    gives the scene, `label(scene)` the facts that hold in it, `goal(scene)` those that are wanted. Where actions are
+    yet to be learned from demonstrations, the `domain` has none, or is `None`. The rest is optional.
     """
 
     name: str
@@ -137,18 +119,21 @@ class Task:
     perceive: Callable[[Any, dict[str, Any], Env], Scene]
     label: Callable[[Scene], Iterable[Atom]]
     goal: Callable[[Scene], Iterable[Atom]]
-    expert: Expert | Callable[[Env], Expert | None] | None = None
+    expert: Expert | Callable[[Env], Expert | None] | None = None  # or a function from an environment to one
+    # (scene, info): whether it is done; else `info["success"]` or `info["is_success"]` says it, else the goal.
     success: Callable[[Scene, dict[str, Any]], bool] | None = None
-    steps_per_object: int = STEPS_PER_OBJECT
-    max_objects: int | None = None
-    switches: Sequence[int] = ()
-    still: Control | None = None
+    steps_per_object: int = STEPS_PER_OBJECT  # after so many an episode ends, if the environment does not end it
+    max_objects: int | None = None  # that `make_env` takes
+    switches: Sequence[int] = ()  # numbers of a control that open or close something: noise flips these
+    still: Control | None = None  # a control that does nothing; else the middle of a Box is taken for one
+    # The whole simulator as arrays, and back to an observation and its `info`: to enter demonstrations at any timestep.
     save: Callable[[Env], Snapshot] | None = None
     restore: Callable[[Env, Snapshot], tuple[Any, dict[str, Any]]] | None = None
+    # Where things are in the picture drawn last, by their names, as parts of its width and height from the top left.
     locate: Callable[[Scene, Env], Mapping[str, tuple[float, float]]] | None = None
-    packages: Sequence[str] = ()
-    pretrained: Path | str | None = None
-    instruction: str = ""
+    packages: Sequence[str] = ()  # whose versions decide how an episode goes, beside numpy and gymnasium
+    pretrained: Path | str | None = None  # the folder of a policy for it, which runs without anybody learning one
+    instruction: str = ""  # for a vision-language-action model, with {n} in place of the number of objects
     # Where `find_task` found it: a name, or file.py:task. One that `replace` has changed is another, found nowhere.
     source: str | None = field(init=False, default=None, compare=False)
 

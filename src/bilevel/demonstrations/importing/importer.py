@@ -267,7 +267,7 @@ class _Refusals(Findings):
 
 
 def _call(where: str, function: Any, *arguments: Any) -> Any:
-    """Call a user's function; a `TaskError` says where it raised an error, in an episode that others have named."""
+    """Call a user's function; a `BadInput` says where it raised an error, in an episode that others have named."""
     return call(where.replace("{", "{{").replace("}", "}}"), function, *arguments)
 
 
