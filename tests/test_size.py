@@ -35,6 +35,7 @@ OWED = {
     "rules": 1520,
     "planning": 100,
     "rule_learning": 10,
+    "tasks": 15,
     "policies": 320,
     "demonstrations": 110,
     "learning": 340,

@@ -18,8 +18,7 @@ def test_all_but_learning_works_and_names_the_way(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, task: Task
 ) -> None:
     place, folder = f"{undecided_task.__file__}:{task.name.upper()}", tmp_path / "data"
-    missing = "no actions" if task is FRAMED else "no predicates and no actions"
-    advice = f"the domain '{task.domain.name}' has {missing}: learn them from demonstrations"
+    advice = f"the domain '{task.domain.name}' has no actions: learn them from demonstrations"
     assert advice in run_well(capsys, "check", place, "--objects", 2)
     assert "deliver(spot2, parcel2)" in run_well(capsys, "run", place, "--objects", 2)
     run_well(capsys, "collect", place, "--objects", 2, "--episodes", 3, "--output", folder)

@@ -178,7 +178,7 @@ class LearnedPolicy:
 
     def check_controls(self, controls: Controls) -> None:
         """`BadInput` for an environment with another action space than that of the demonstrations."""
-        if controls != self.card.controls:
+        if not controls.is_like(self.card.controls):
             raise BadInput(f"the policy was learned with {self.card.controls}, but the environment has {controls}")
 
     def write(self, folder: Path) -> None:

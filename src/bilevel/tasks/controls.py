@@ -52,6 +52,12 @@ class BoxControls(msgspec.Struct, frozen=True, tag="box", dict=True):
     def _half(self) -> NDArray[np.float32]:
         return np.asarray((np.array(self.high) - np.array(self.low)) / 2, np.float32)
 
+    def is_like(self, other: object) -> bool:
+        """Return whether these are the same controls, but for how their bounds are rounded."""
+        if not isinstance(other, BoxControls) or list(self.shape) != list(other.shape):
+            return False
+        return np.allclose(self.low, other.low, rtol=1e-6) and np.allclose(self.high, other.high, rtol=1e-6)
+
     def encode(self, controls: NDArray[Any]) -> NDArray[np.float32]:
         """(steps, size): normalised controls, of which some may be out of bounds."""
         flat = np.asarray(controls, np.float32).reshape(-1, self.size)
@@ -76,6 +82,10 @@ class DiscreteControls(msgspec.Struct, frozen=True, tag="discrete"):
     def size(self) -> int:
         """How many controls there are to choose from."""
         return self.n
+
+    def is_like(self, other: object) -> bool:
+        """Return whether other controls are the same."""
+        return self == other
 
     def encode(self, controls: NDArray[Any]) -> NDArray[np.float32]:
         """(steps, n): ones where the controls are, zeros elsewhere."""

@@ -41,7 +41,8 @@ class Perception(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
     every: Annotated[int, msgspec.Meta(ge=1, le=10**9)] = 1  # a new scene is seen at every n-th step
 
     def __str__(self) -> str:
-        return ",".join(f"{name}={value:g}" for name, value in msgspec.to_builtins(self).items())
+        fields = ((field.name, getattr(self, field.name), field.default) for field in msgspec.structs.fields(self))
+        return ",".join(f"{name}={value:g}" for name, value, default in fields if value != default)
 
 
 PERFECT = Perception()
