@@ -268,6 +268,7 @@ class SpaceLearner:
     def is_right(self, rule: Rule) -> bool:
         """Return whether the rule's action is right wherever it fires and none of the others does."""
         for lesson in (*self._often_wrong, *self.lessons):
+            self.deadline.check()
             if lesson.open.any():
                 for states, action, _ in hits_of(rule, lesson, lesson.open):
                     if not lesson.right(np.nonzero(states)[0], action).all():

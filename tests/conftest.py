@@ -1,8 +1,9 @@
-"""A small data set, collected once, and a demonstration in which much happens."""
+"""What tests of several folders need: a small data set, a demonstration in which much happens, and interrupts."""
 
 from __future__ import annotations
 
 import shutil
+import signal
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,10 @@ from bilevel.demonstrations.dataset import Demonstration
 from tiny_task import TINY
 
 EPISODES = 3
+
+# A shell makes commands in the background ignore interrupts, and so would all processes that the tests start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
