@@ -111,7 +111,8 @@ def join(conditions: Sequence[tuple[Atom, Collection[Atom]]], binding: Binding) 
         return
     (atom, facts), *rest = conditions
     bound = substitute(atom, binding)
-    for fact in (bound,) if bound in facts else facts:
+    found = (bound,) if bound in facts else facts if any(map(is_variable, bound.terms)) else ()
+    for fact in found:
         extended = unify(bound, fact)
         if extended is not None:
             yield from join(rest, binding | extended)
@@ -171,14 +172,16 @@ def direct_waits(
     for order in orders:
         both = replace(order.as_rule(), goal_condition=frozenset({order.later, order.earlier}))
         types = checked_types(both, domain)
-        conditions = [(atom, facts) for atom in sorted(order.condition)]
+        of_later = [(atom, facts) for atom in sorted(order.condition) if {*atom.terms} <= {*order.later.terms}]
+        of_others = [(atom, facts) for atom in sorted(order.condition) if not {*atom.terms} <= {*order.later.terms}]
         by_terms = _filed(order.earlier, order.later, goals)
         for later in goals:
             binding = unify(order.later, later)
             if binding is None:
                 continue
             shared = tuple(binding[term] for term in order.earlier.terms if term in binding)
-            for found in join([(order.earlier, by_terms.get(shared, frozenset())), *conditions], binding):
+            earlier = (order.earlier, by_terms.get(shared, frozenset()))
+            for found in join([*of_later, earlier, *of_others], binding):
                 if all(domain.is_subtype(objects.get(found[v], ROOT_TYPE), kind) for v, kind in types.items()):
                     waits.setdefault(later, set()).add(substitute(order.earlier, found))
     return waits
