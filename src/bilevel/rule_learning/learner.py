@@ -14,7 +14,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import permutations
 from typing import NamedTuple
@@ -35,8 +35,6 @@ from bilevel.symbolic.semantics import substitute, substitute_all
 
 MOST_BASES = 10  # rules at the same distance from their goals, of which the shortest is taken
 MOST_STEPS = 500  # on a way to a goal
-
-Log = Callable[[str], None]
 
 
 def find_orders(spaces: Sequence[Space], domain: Domain) -> list[GoalOrder]:
@@ -121,11 +119,7 @@ class Lesson:
         self.ends = self.done | (self.solvable & ~self.turn)
         self.shortest = space.distances(self.done, self.turn)
         self.learnable = self.turn & (self.shortest < FAR)
-        self.reset()
-
-    def reset(self) -> None:
-        """Forget all rules."""
-        self.open, self.hits = self.learnable.copy(), list[Hit]()
+        self.open, self.hits = self.learnable.copy(), list[Hit]()  # where no rule fires yet, and where some do
         self.update()
 
     def add(self, hits: Iterable[Hit]) -> bool:
@@ -142,12 +136,6 @@ class Lesson:
         self.stage = rounds(self.space, self.ends, self.learnable & ~self.open, self.hits)
         reached = self.learnable & ~self.open & (self.stage < FAR)
         self.distance = self.space.distances(self.done | reached, self.turn)
-
-    @property
-    def unsolved(self) -> States:
-        """The states from which the rules, as far as they go, do not reach the goal."""
-        unsolved: States = self.learnable & (self.stage == FAR)
-        return unsolved
 
     def right(self, states: Numbers, action: int) -> States:
         """Return in which of these states the action makes progress."""
@@ -188,9 +176,8 @@ class SpaceLearner:
         spaces: Sequence[Space],
         deadline: Deadline,
         orders: Sequence[GoalOrder] = (),
-        log: Log = lambda _: None,
     ) -> None:
-        self.domain, self.spaces, self.deadline, self.log = domain, spaces, deadline, log
+        self.domain, self.spaces, self.deadline = domain, spaces, deadline
         self.orders = (*find_orders(spaces, domain), *orders)
         self.rules: list[Rule] = []
         self.lessons: list[Lesson] = []
@@ -263,7 +250,6 @@ class SpaceLearner:
         for lesson in self.lessons:
             if lesson.open.any() and lesson.add(hits_of(rule, lesson, lesson.open)):
                 lesson.update()
-        self.log(str(rule))
 
     def is_right(self, rule: Rule) -> bool:
         """Return whether the rule's action is right wherever it fires and none of the others does."""
@@ -417,7 +403,6 @@ class SpaceLearner:
             ]
             if not any((trials.unsolved(rest, trials.asked[place]) & ~before[place]).any() for place in affected):
                 self.rules = rest
-                self.log(f"without {rule}")
 
     def missing_order(self) -> GoalOrder | None:
         """Return an order for want of which there is no right rule for a state: whatever is done may spoil a goal."""
