@@ -25,6 +25,7 @@ from bilevel.symbolic.domain import Domain, Problem
 MOST_STATES = 1500  # of one space
 STATES_AT_FIRST = 4000  # of whole problems, and as many of single goals of larger ones
 MOST_TOO_LARGE = 5  # whole problems that have more, after which no larger ones are tried
+SHARE_TO_TRY = 0.1  # of the time, for rules that time ran out for
 NEW_SPACES = 4  # that failures give in one round
 STEPS_PER_GOAL = 100
 
@@ -55,7 +56,7 @@ def learn_from_problems(
     """
     if not can_learn_from_spaces(domain, problems):
         return RulesFromSpaces((), tuple(range(len(problems))))
-    deadline = _ProcessorTime(seconds)
+    deadline = _ProcessorTime((1 - SHARE_TO_TRY) * seconds)
     best = RulesFromSpaces((), tuple(range(len(problems))))
     orders: list[GoalOrder] = []
     spaces: list[Space] = []
@@ -71,7 +72,7 @@ def learn_from_problems(
                 orders.append(order)
                 continue
             learner.finish()
-            failures = [*_failures(domain, problems, learner.numbered_rules())]
+            failures = [*_failures(domain, problems, learner.numbered_rules(), deadline)]
             if not best.rules or len(failures) < len(best.unsolved):
                 best = RulesFromSpaces(learner.numbered_rules(), tuple(failure.place for failure in failures))
             new = [*islice(_spaces_of_failures(domain, failures, spaces, deadline), NEW_SPACES)]
@@ -81,7 +82,8 @@ def learn_from_problems(
     except TimeUp:
         if learner is not None and not best.rules:
             rules = learner.numbered_rules()
-            best = RulesFromSpaces(rules, tuple(failure.place for failure in _failures(domain, problems, rules)))
+            failures = [*_failures(domain, problems, rules, _ProcessorTime(SHARE_TO_TRY * seconds))]
+            best = RulesFromSpaces(rules, tuple(failure.place for failure in failures))
     return best
 
 
@@ -109,8 +111,14 @@ class _Failure(NamedTuple):
     problem: Problem
 
 
-def _failures(domain: Domain, problems: Sequence[Problem], rules: Sequence[Rule]) -> Iterator[_Failure]:
+def _failures(
+    domain: Domain, problems: Sequence[Problem], rules: Sequence[Rule], deadline: Deadline
+) -> Iterator[_Failure]:
+    """Yield the problems that the rules do not solve, and those for which no time is left."""
     for place, problem in enumerate(problems):
+        if deadline.seconds_left <= 0:
+            yield _Failure(place, problem)
+            continue
         solution = solve(domain, problem, rules, max_steps=STEPS_PER_GOAL * (1 + len(problem.goal)))
         if not solution.is_solved:
             state, _ = final_state(domain, problem, solution.plan)
