@@ -1,9 +1,10 @@
 # cython: boundscheck=False, wraparound=False
 """The compiled executor: it is handed plans as integers (see `lowering`) and follows them, as the one in Python does."""
 
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 from libcpp cimport bool
+from libcpp.pair cimport pair
 from libcpp.string cimport string
 from libcpp.vector cimport vector
 
@@ -23,9 +24,9 @@ cdef extern from "executor.hpp" namespace "bilevel" nogil:
 
     cdef cppclass CppExecutor "bilevel::Executor":
         Order order
-        bool commits, is_watching
+        bool commits
         int64_t most_work
-        uint64_t fingerprint
+        vector[pair[int, vector[int]]] came, went
         int chosen
         vector[int] found, arguments, done, done_arguments, committed_terms
         vector[vector[int]] instances
@@ -33,8 +34,7 @@ cdef extern from "executor.hpp" namespace "bilevel" nogil:
         int add_relation(int, bool) except +
         void load(int, const int*, size_t) except +
         void mark_achieved(int, const int*, size_t) except +
-        void add_order(int, const int*, int, const int*) except +
-        void close(int, int) except +
+        void watch(int)
         int add_view(Plan) except +
         int add_operation(Plan) except +
         void add_rule(Plan) except +
@@ -102,11 +102,8 @@ cdef class Executor:
         cdef int nothing = 0
         self.it.mark_achieved(goal, &terms[0] if terms.shape[0] else &nothing, count)
 
-    def add_order(self, int later, vector[int] later_row, int earlier, vector[int] earlier_row):
-        self.it.add_order(later, later_row.data(), earlier, earlier_row.data())
-
-    def close(self, int relation, int closure):
-        self.it.close(relation, closure)
+    def watch(self, int relation):
+        self.it.watch(relation)
 
     def add_object(self, name, int after):
         """Add an object whose name comes after so many of those that were there at the start."""
@@ -162,8 +159,11 @@ cdef class Executor:
     def note_done(self):
         self.it.note_done()
 
-    def watch(self):
-        self.it.is_watching = True
+    def take_changes(self):
+        changes = self.it.came, self.it.went
+        self.it.came.clear()
+        self.it.went.clear()
+        return changes
 
     @property
     def chosen(self):
@@ -180,10 +180,6 @@ cdef class Executor:
     @property
     def instances(self):
         return self.it.instances
-
-    @property
-    def fingerprint(self):
-        return self.it.fingerprint
 
     @property
     def committed(self):

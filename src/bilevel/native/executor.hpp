@@ -2,7 +2,6 @@
 // in Python, and lowering.py for what plans are made of.
 #pragma once
 
-#include <set>
 #include <stdexcept>
 
 #include "relation.hpp"
@@ -89,23 +88,13 @@ struct Change {
 
 struct Source;
 
-// A goal that waits for others or others for it; it is settled when it is achieved and all it waits for is.
-struct OrderedGoal {
-  Source* source;
-  Number number;  // of its row among the wanted
-  bool is_achieved;
-  int waits_for = 0;  // goals that are not settled
-  std::vector<OrderedGoal*> followers{};
-};
-
 // A relation with all that depends on it.
 struct Source {
   int number;
   Relation relation;
   Relation wanted{relation.arity()};  // of goals: all of them, of which those in `relation` are open
   std::vector<Change*> when_present{}, when_absent{};
-  Source* closure = nullptr;
-  std::vector<std::unique_ptr<OrderedGoal>> ordered{};  // of goals, by their numbers among the wanted
+  bool is_watched = false;
 };
 
 // For each key the values that satisfy the view's literals.
@@ -168,13 +157,12 @@ struct Rule {
 
 class Executor {
  public:
-  enum Status { DONE, NO_RULE, FOUND, SOLVED, PLAN };
+  enum Status { DONE, NO_RULE, FOUND, SOLVED, PLAN, CHANGED };
 
   Order order;
   bool commits = false;
   int64_t most_work = 0;
-  bool is_watching = false;
-  uint64_t fingerprint = 0;  // of what has changed since it is watched
+  std::vector<std::pair<int, Objects>> came, went;  // rows of watched relations
 
   // What was found last: a rule (or the one to blame for too much work), its outputs and the action's arguments.
   int chosen = -1;
@@ -211,17 +199,7 @@ class Executor {
       if (found.has(facts)) found.remove(found.find(facts));
   }
 
-  // Let one goal wait for another.
-  void add_order(int later, Row later_row, int earlier, Row earlier_row) {
-    OrderedGoal &waiting = ordered(*sources_[later], later_row), &awaited = ordered(*sources_[earlier], earlier_row);
-    awaited.followers.push_back(&waiting);
-    if (awaited.waits_for || !awaited.is_achieved) settle({&waiting}, false);
-  }
-
-  // Let one relation stay the transitive closure of another, which it is now.
-  void close(int relation, int closure) {
-    sources_[relation]->closure = sources_[closure].get();
-  }
+  void watch(int relation) { sources_[relation]->is_watched = true; }
 
   int add_view(Plan plan) {
     Join building{plan.list(), steps(plan), chosen};
@@ -275,7 +253,7 @@ class Executor {
   // Asking
 
   int64_t open_goals() const {
-    int64_t count = waiting_;
+    int64_t count = 0;
     for (const Source* goal : goals_) count += int64_t(goal->relation.size());
     return count;
   }
@@ -355,6 +333,7 @@ class Executor {
       if (rule.operation < 0) return FOUND;
       apply(rule.operation, arguments);
       note_done();
+      if (!came.empty() || !went.empty()) return CHANGED;
     }
     return DONE;
   }
@@ -566,69 +545,15 @@ class Executor {
     if (predicate.state) {
       Number number = predicate.state->relation.find(row);
       if ((number != NONE) == present) return;
-      note_change(*predicate.state, row);
       if (present) add_row(*predicate.state, row);
       else remove_row(*predicate.state, number, row);
     }
     if (predicate.goal) {
-      auto& ordered = predicate.goal->ordered;
-      Number place = ordered.empty() ? NONE : predicate.goal->wanted.find(row);
-      if (place < ordered.size() && ordered[place]) return achieve(*ordered[place], present, !predicate.state);
       Number number = predicate.goal->relation.find(row);
       if ((number != NONE) != present || (!present && !predicate.goal->wanted.has(row))) return;
-      if (!predicate.state) note_change(*predicate.goal, row);
       if (present) remove_row(*predicate.goal, number, row);
       else add_row(*predicate.goal, row);
     }
-  }
-
-  OrderedGoal& ordered(Source& source, Row row) {
-    Number number = source.wanted.find(row);
-    if (source.ordered.size() <= number) source.ordered.resize(number + 1);
-    auto& goal = source.ordered[number];
-    if (!goal) goal.reset(new OrderedGoal{&source, number, !source.relation.has(row)});
-    return *goal;
-  }
-
-  void achieve(OrderedGoal& goal, bool achieved, bool is_noted) {
-    if (goal.is_achieved == achieved) return;
-    goal.is_achieved = achieved;
-    if (is_noted) note_change(*goal.source, goal.source->wanted.row(goal.number));
-    if (goal.waits_for) {
-      waiting_ += achieved ? -1 : 1;
-    } else {
-      pursue(goal, !achieved);
-      settle(goal.followers, achieved);
-    }
-  }
-
-  // Let something that each of the goals waits for be settled, or no longer.
-  void settle(std::vector<OrderedGoal*> goals, bool settled) {
-    for (size_t i = 0; i < goals.size(); ++i) {
-      OrderedGoal& goal = *goals[i];
-      bool was_waiting = goal.waits_for > 0;
-      goal.waits_for += settled ? -1 : 1;
-      if (was_waiting == (goal.waits_for > 0)) continue;
-      if (goal.is_achieved) {
-        goals.insert(goals.end(), goal.followers.begin(), goal.followers.end());
-      } else {
-        pursue(goal, settled);
-        waiting_ += settled ? -1 : 1;
-      }
-    }
-  }
-
-  void pursue(OrderedGoal& goal, bool pursued) {
-    Row row = goal.source->wanted.row(goal.number);
-    if (pursued) add_row(*goal.source, row);
-    else remove_row(*goal.source, goal.source->relation.find(row), row);
-  }
-
-  void note_change(const Source& source, Row row) {
-    if (!is_watching) return;
-    uint64_t hash = mixed(source.number);
-    for (int i = 0; i < source.relation.arity(); ++i) hash = mixed(hash ^ uint32_t(row[i])) * 0xD6E8FEB86659FD93u;
-    fingerprint ^= hash;
   }
 
   static void values_of(const Terms& terms, const Objects& given, Objects& values) {
@@ -650,14 +575,14 @@ class Executor {
     pass_on(source.when_absent, row, false);
     source.relation.add(row);
     pass_on(source.when_present, row, true);
-    if (source.closure) reach_again(source, row[0]);
+    if (source.is_watched) came.emplace_back(source.number, Objects(row, row + source.relation.arity()));
   }
 
   void remove_row(Source& source, Number number, Row row) {
     pass_on(source.when_present, row, false);
     source.relation.remove(number);
     pass_on(source.when_absent, row, true);
-    if (source.closure) reach_again(source, row[0]);
+    if (source.is_watched) went.emplace_back(source.number, Objects(row, row + source.relation.arity()));
   }
 
   void pass_on(const std::vector<Change*>& changes, Row row, bool appearing) {
@@ -687,39 +612,6 @@ class Executor {
     }
   }
 
-  // Closures
-
-  // Bring up to date what the closure says of an object and of those that reach it.
-  void reach_again(Source& source, Object end) {
-    Relation& closure = source.closure->relation;
-    const Index& by_end = closure.indexes()[closure.index({1})];
-    Objects starts{end};
-    for (Number n = by_end.first(&end); n != NONE; n = by_end.next(n)) starts.push_back(closure.row(n)[0]);
-    for (Object start : starts) reach_from(source, start);
-  }
-
-  void reach_from(Source& source, Object start) {
-    Relation &steps = source.relation, &closure = source.closure->relation;
-    int by_start = steps.index({0}), from = closure.index({0});
-    Objects stale, queue{start};
-    std::set<Object> seen;
-    for (size_t i = 0; i < queue.size(); ++i)
-      for (Number n = steps.indexes()[by_start].first(&queue[i]); n != NONE; n = steps.indexes()[by_start].next(n)) {
-        Object there = steps.row(n)[1];
-        if (seen.insert(there).second) queue.push_back(there);
-      }
-    for (Number n = closure.indexes()[from].first(&start); n != NONE; n = closure.indexes()[from].next(n))
-      if (!seen.count(closure.row(n)[1])) stale.push_back(closure.row(n)[1]);
-    for (size_t i = 1; i < queue.size(); ++i) {
-      Object pair[2] = {start, queue[i]};
-      if (!closure.has(pair)) add_row(*source.closure, pair);
-    }
-    for (Object there : stale) {
-      Object pair[2] = {start, there};
-      remove_row(*source.closure, closure.find(pair), pair);
-    }
-  }
-
   std::vector<std::shared_ptr<Source>> sources_;  // of relations and of views' keys, by number
   std::vector<std::unique_ptr<View>> views_;      // by the number of their keys; none for other relations
   std::vector<std::unique_ptr<Change>> changes_;
@@ -727,7 +619,7 @@ class Executor {
   std::vector<Operation> operations_;
   std::vector<Rule> rules_;
   bool goals_end_it_ = true;  // all rules have a goal condition
-  int64_t work_ = 0, waiting_ = 0;  // open goals that wait for others
+  int64_t work_ = 0;
   Objects row_, other_row_, first_found_;
 };
 

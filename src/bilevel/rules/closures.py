@@ -6,13 +6,10 @@ label names them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import lru_cache
-from typing import Any
+from collections.abc import Collection, Iterable
 
-from bilevel.rules.paths import path_predicates
 from bilevel.rules.rule import Rule
-from bilevel.symbolic.domain import Atom, Domain, Facts, Predicate
+from bilevel.symbolic.domain import Atom, Domain, Predicate
 
 MARK = "+"
 
@@ -20,17 +17,6 @@ MARK = "+"
 def closure(atom: Atom) -> Atom:
     """Return the atom that says the same in one or more steps."""
     return Atom(atom.predicate + MARK, atom.terms)
-
-
-def predicate_of(name: str, domain: Domain) -> Predicate:
-    """Return the predicate of this name, or that whose closure it names, or that of the paths over one."""
-    return domain.predicates.get(name) or derived_predicates(domain)[name]
-
-
-def derived_predicates(domain: Domain) -> dict[str, Predicate]:
-    """Return what a rule's state condition may be made of beside the domain's predicates, by name."""
-    chained = {name + MARK: p for name, p in domain.predicates.items() if can_be_chained(p, domain)}
-    return chained | path_predicates(domain)
 
 
 def can_be_chained(predicate: Predicate, domain: Domain) -> bool:
@@ -45,26 +31,40 @@ def closures_in(rules: Iterable[Rule], domain: Domain) -> frozenset[str]:
     return frozenset(name.removesuffix(MARK) for name in asked if name.endswith(MARK) and name not in domain.predicates)
 
 
-@lru_cache(maxsize=64)
-def with_closures(facts: Facts, predicates: frozenset[str]) -> Facts:
-    """Return the facts and those of the closures of these predicates."""
-    found = set(facts)
-    for name in predicates:
-        found.update(Atom(name + MARK, pair) for pair in chains(fact.terms for fact in facts if fact.predicate == name))
-    return frozenset(found)
+class Closure:
+    """The facts of the closure of a predicate, which follow from its own."""
 
+    def __init__(self, name: str) -> None:
+        self.sources = frozenset({name})
+        self._name = name + MARK
+        self._links: dict[str, set[str]] = {}  # where each thing leads in one step
+        self._ends: dict[str, set[str]] = {}  # and in any number of steps
+        self._starts: dict[str, set[str]] = {}  # and the other way round
 
-def chains(links: Iterable[tuple[Any, ...]]) -> set[tuple[Any, ...]]:
-    """Return the pairs of which one or more links lead from the first to the second: the transitive closure."""
-    steps: dict[Any, list[Any]] = {}
-    for start, end in links:
-        steps.setdefault(start, []).append(end)
-    found = set[tuple[Any, ...]]()
-    for start in steps:
-        queue, seen = [*steps[start]], set[Any]()
-        for here in queue:  # which grows meanwhile
-            if here not in seen:
-                seen.add(here)
-                queue += steps.get(here, ())
-        found.update((start, there) for there in seen)
-    return found
+    def update(self, came: Collection[Atom], went: Collection[Atom]) -> tuple[list[Atom], list[Atom]]:
+        """Return which facts of the closure come and go now that facts of the predicate did."""
+        for _, (start, end) in came:
+            self._links.setdefault(start, set()).add(end)
+        for _, (start, end) in went:
+            self._links[start].remove(end)
+        changed = {fact.terms[0] for fact in (*came, *went)}
+        added, deleted = list[Atom](), list[Atom]()
+        for start in changed.union(*(self._starts.get(each, ()) for each in changed)):
+            before, ends = self._ends.get(start, set()), self._reached(start)
+            self._ends[start] = ends
+            for end in ends - before:
+                self._starts.setdefault(end, set()).add(start)
+                added.append(Atom(self._name, (start, end)))
+            for end in before - ends:
+                self._starts[end].remove(start)
+                deleted.append(Atom(self._name, (start, end)))
+        return added, deleted
+
+    def _reached(self, start: str) -> set[str]:
+        """Return where one or more steps lead."""
+        found, queue = set[str](), [*self._links.get(start, ())]
+        for here in queue:  # grows while it is read
+            if here not in found:
+                found.add(here)
+                queue += self._links.get(here, ())
+        return found

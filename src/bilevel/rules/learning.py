@@ -11,7 +11,8 @@ from dataclasses import replace
 from functools import lru_cache
 from itertools import product
 
-from bilevel.rules.closures import MARK, closures_in, with_closures
+from bilevel.rules.closures import MARK, closures_in
+from bilevel.rules.derived import with_closures
 from bilevel.rules.lifting import differences, lift
 from bilevel.rules.matching import Binding, join
 from bilevel.rules.printed_algorithm import printed_rules

@@ -17,7 +17,7 @@ from operator import itemgetter
 from types import MappingProxyType
 from typing import NamedTuple
 
-from bilevel.rules.closures import closures_in, predicate_of, with_closures
+from bilevel.rules.derived import predicate_of, with_derived
 from bilevel.rules.paths import path_of, paths_for
 from bilevel.rules.rule import GoalOrder, Rule
 from bilevel.symbolic.domain import ROOT_TYPE, Action, Atom, Domain, Facts, is_variable
@@ -89,7 +89,7 @@ def bindings(
     unachieved = goal - state
     if rule.orders:
         unachieved = goals_in_turn(direct_waits(rule.orders, domain, goal, state, objects), goal, state)
-    state = with_closures(state, closures_in([rule], domain)).union(paths_for(rule, state))
+    state = with_derived(state, [rule], domain)
     conditions = [(atom, state) for atom in sorted(rule.state_condition)]
     conditions += [(atom, unachieved) for atom in sorted(rule.goal_condition)]
     types, free = checked_types(rule, domain), [v for v in free_variables(rule) if v not in given]

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from bilevel.rules.closures import closures_in, with_closures
+from bilevel.rules.derived import with_derived
 from bilevel.rules.matching import (
     Binding,
     Match,
@@ -23,7 +23,6 @@ from bilevel.rules.matching import (
     predecessors,
     unify,
 )
-from bilevel.rules.paths import paths_for
 from bilevel.rules.rule import Rule, orders_of
 from bilevel.symbolic.domain import EQUALITY, ROOT_TYPE, Action, Atom, Domain, Facts, Outcome, Schema, is_variable
 from bilevel.symbolic.semantics import GroundAction, bind_outcome, ground, ground_action, substitute
@@ -90,7 +89,7 @@ def nearest_instances(
 ) -> list[NearMiss]:
     """Return for each rule the instance that comes closest; nothing is missing where it applies."""
     waits = direct_waits(orders_of(rules), domain, goal, state, objects)
-    facts = with_closures(state, closures_in(rules, domain)).union(*(paths_for(rule, state) for rule in rules))
+    facts = with_derived(state, rules, domain)
     facts = facts.union(map(_as_goal, goals_in_turn(waits, goal, state)))
     if any(map(free_variables, rules)):
         facts = facts.union(map(_as_known, objects))

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any
 
-from bilevel.rules.closures import chains
 from bilevel.rules.engine.lowering import DIFFERENT, LIST, PRESENT, Places, Serving, Step
 
 MOST_WORK = 10_000_000  # rows looked at to build a view, or to answer one question
@@ -25,12 +24,13 @@ Test = Callable[[Values], bool]
 Read = Callable[[Values], Row | None]
 Predicate = tuple[int, int]  # the relations of a predicate's facts and goals, -1 where no rule asks about them
 Effect = tuple[int, int, Sequence[int | str]]
+Changes = list[tuple[int, Row]]
 
 
 class ExecutorStatus:
     """What an executor says: done, or why it stopped. To go on, it may need the plan of the rule it has `chosen`."""
 
-    DONE, NO_RULE, FOUND, SOLVED, PLAN = range(5)
+    DONE, NO_RULE, FOUND, SOLVED, PLAN, CHANGED = range(6)
 
 
 def picker(places: Sequence[int]) -> Callable[[Sequence[str]], Row]:
@@ -73,10 +73,7 @@ class IndexedRows:
 
     def __init__(self) -> None:
         self.rows: Any = set[Row]()
-        self.wanted: set[Row] = set()  # of goals: all, of which `rows` are the open ones that wait for no other
-        self.ordered: dict[Row, OrderedGoal] = {}
-        self.closure: IndexedRows | None = None
-        self.is_stale = False  # of a relation with a closure: this is not what it follows from
+        self.wanted: set[Row] = set()  # of goals: all, of which `rows` are the open ones
         self.before_coming: list[Callable[[Row], None]] = []
         self.after_coming: list[Callable[[Row], None]] = []
         self.before_going: list[Callable[[Row], None]] = []
@@ -111,7 +108,6 @@ class IndexedRows:
             self._link(row)
         for change in self.after_coming:
             change(row)
-        self.is_stale = True
 
     def remove(self, row: Row) -> None:
         """Remove a row that is there."""
@@ -122,18 +118,6 @@ class IndexedRows:
             self._unlink(row)
         for change in self.after_going:
             change(row)
-        self.is_stale = True
-
-
-@dataclass(eq=False)
-class OrderedGoal:
-    """A goal that waits for others or others for it; it is settled when it is achieved and all it waits for is."""
-
-    relation: IndexedRows
-    row: Row
-    is_achieved: bool
-    waits_for: int = 0  # goals that are not settled
-    followers: list[OrderedGoal] = field(default_factory=list)
 
 
 class IndexedView(IndexedRows):
@@ -203,12 +187,11 @@ class Executor:
         self.arguments: Row = ()
         self.instances: list[Row] = []
         self.done: list[tuple[int, Row]] = []
-        self.is_watching, self.fingerprint = False, 0  # of what has changed since it is watched
+        self.came: Changes = []  # rows of watched relations, since they were last taken
+        self.went: Changes = []
         self.committed: tuple[IndexedRows, Row] | None = None
         self._goals: list[IndexedRows] = []
-        self._waiting = 0  # open goals that wait for others
         self._operations: list[tuple[list[tuple[Predicate, Any]], list[tuple[Predicate, Any]]]] = []
-        self._closed: list[IndexedRows] = []
         self._goals_end_it = True  # all rules have a goal condition
         self._work = 0
 
@@ -231,10 +214,11 @@ class Executor:
         """Take out the goals that are among these facts; they stay wanted."""
         self.relations[goal].rows.difference_update(rows_of(terms, count))
 
-    def close(self, relation: int, closure: int) -> None:
-        """Let one relation stay the transitive closure of another, which it is now."""
-        self.relations[relation].closure = self.relations[closure]
-        self._closed.append(self.relations[relation])
+    def watch(self, number: int) -> None:
+        """From now on, note what changes in a relation."""
+        relation = self.relations[number]
+        relation.after_coming.append(lambda row: self.came.append((number, row)))
+        relation.after_going.append(lambda row: self.went.append((number, row)))
 
     def add_view(
         self,
@@ -451,7 +435,6 @@ class Executor:
 
     def choose(self) -> int:
         """Find the first instance of the first rule that has one; stay with the last goal while some rule serves it."""
-        self._follow_closures()
         self._work = 0
         for number, rule in enumerate(self.rules):
             if self._can_apply(rule):
@@ -477,7 +460,6 @@ class Executor:
 
     def serve(self, goal: int, terms: Row, rule: int = -1) -> int:
         """Find the first instance, of the first rule that has one or of one rule, that serves a goal fact."""
-        self._follow_closures()
         self._work = 0
         return self._serve(self.relations[goal], terms, self.rules if rule < 0 else self.rules[rule : rule + 1], rule)
 
@@ -498,7 +480,6 @@ class Executor:
 
     def every(self, number: int) -> int:
         """Find all instances of a rule, in order: they are the `instances`."""
-        self._follow_closures()
         self._work = 0
         self.chosen, rule = number, self.rules[number]
         if not self._can_apply(rule):
@@ -511,7 +492,7 @@ class Executor:
 
     def open_goals(self) -> int:
         """Return how many goals do not hold."""
-        return self._waiting + sum(len(goal.rows) for goal in self._goals)
+        return sum(len(goal.rows) for goal in self._goals)
 
     def has(self, relation: int, row: Row) -> bool:
         """Return whether a row is there."""
@@ -525,55 +506,11 @@ class Executor:
             relation = self.relations[state]
             if (row in relation.rows) == present:
                 return
-            if self.is_watching:
-                self.fingerprint ^= hash((state, row))
             (relation.add if present else relation.remove)(row)
         if goal >= 0:
             relation = self.relations[goal]
-            if row in relation.ordered:
-                self._achieve(relation.ordered[row], present, state < 0)
-            elif row in relation.wanted and (row in relation.rows) == present:
-                if self.is_watching and state < 0:
-                    self.fingerprint ^= hash((goal, row))
+            if row in relation.wanted and (row in relation.rows) == present:
                 (relation.remove if present else relation.add)(row)
-
-    def add_order(self, later: int, later_row: Row, earlier: int, earlier_row: Row) -> None:
-        """Let one goal wait for another."""
-        waiting, awaited = self._ordered(later, later_row), self._ordered(earlier, earlier_row)
-        awaited.followers.append(waiting)
-        if awaited.waits_for or not awaited.is_achieved:
-            self._settle([waiting], False)
-
-    def _ordered(self, goal: int, row: Row) -> OrderedGoal:
-        relation = self.relations[goal]
-        if row not in relation.ordered:
-            relation.ordered[row] = OrderedGoal(relation, row, row not in relation.rows)
-        return relation.ordered[row]
-
-    def _achieve(self, goal: OrderedGoal, achieved: bool, is_noted: bool) -> None:
-        if goal.is_achieved == achieved:
-            return
-        goal.is_achieved = achieved
-        if self.is_watching and is_noted:
-            self.fingerprint ^= hash((id(goal.relation), goal.row))
-        if goal.waits_for:
-            self._waiting += -1 if achieved else 1
-        else:
-            (goal.relation.remove if achieved else goal.relation.add)(goal.row)
-            self._settle([*goal.followers], achieved)
-
-    def _settle(self, goals: list[OrderedGoal], settled: bool) -> None:
-        """Let something that each of the goals waits for be settled, or no longer."""
-        for goal in goals:  # grows while it is read
-            was_waiting = goal.waits_for > 0
-            goal.waits_for += -1 if settled else 1
-            if was_waiting == (goal.waits_for > 0):
-                continue
-            if goal.is_achieved:
-                goals += goal.followers
-            else:
-                (goal.relation.add if settled else goal.relation.remove)(goal.row)
-                self._waiting += -1 if settled else 1
 
     def want(self, goal: int, row: Row, wanted: bool, holds: bool) -> None:
         """Make a fact a goal, which may hold already, or no goal any more."""
@@ -609,11 +546,15 @@ class Executor:
                 return ExecutorStatus.FOUND
             self.apply(rule.operation, self.arguments)
             self.note_done()
+            if self.came or self.went:
+                return ExecutorStatus.CHANGED
         return ExecutorStatus.DONE
 
-    def watch(self) -> None:
-        """From now on, note in `fingerprint` what changes."""
-        self.is_watching = True
+    def take_changes(self) -> tuple[Changes, Changes]:
+        """Return the rows that came to watched relations and those that went, since they were last taken."""
+        changes = self.came, self.went
+        self.came, self.went = [], []
+        return changes
 
     def note_done(self) -> None:
         """Note that the chosen action was done."""
@@ -623,17 +564,6 @@ class Executor:
     def steps(self) -> int:
         """How many actions have been done."""
         return len(self.done)
-
-    def _follow_closures(self) -> None:
-        """Make closures hold what follows from their relations."""
-        for relation in self._closed:
-            if relation.is_stale and relation.closure is not None:
-                reached, closure = chains(relation.rows), relation.closure
-                for row in reached - closure.rows:
-                    closure.add(row)
-                for row in closure.rows - reached:
-                    closure.remove(row)
-                relation.is_stale = False
 
 
 def rows_of(terms: Sequence[str], count: int) -> Iterable[Row]:

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
 from typing import Any
 
 from bilevel.compiled import find
-from bilevel.rules.closures import MARK, chains, closures_in
+from bilevel.rules.derived import GoalsInTurn, derivations, predicate_of
 from bilevel.rules.engine.asked import Instance, is_safe, required_relations
 from bilevel.rules.engine.executor import MOST_WORK, ExecutorStatus, filled
 from bilevel.rules.engine.lowering import Lowering
@@ -67,7 +66,6 @@ class RuleEngine:
         is_compiled: bool | None = None,
     ) -> None:
         self._state, self._goal, self._kinds, self._commit = state, goal, dict(objects), commit
-        self._waits = direct_waits(orders_of(rules), domain, goal, frozenset(state), objects)
         self._rules, self._given, self._paths = (
             rules,
             domain,
@@ -75,17 +73,30 @@ class RuleEngine:
         )
         found, domain, paths = without_paths(rules, domain, state)
         is_compiled = (len(objects) > FEW_OBJECTS if is_compiled is None else is_compiled) and bool(find(COMPILED))
-        self._begin(found, domain, contents_of_facts(domain, state, goal, objects, paths, is_compiled), commit)
+        self._derivations, facts = derivations(rules, domain), set(state)
+        for derivation in self._derivations:
+            facts |= set(derivation.update([fact for fact in facts if fact.predicate in derivation.sources], ())[0])
+        orders, self._turns = orders_of(rules), None
+        if orders:
+            waits = direct_waits(orders, domain, goal, frozenset(state), objects)
+            self._turns = GoalsInTurn(goal, waits, facts)
+        self._begin(found, domain, contents_of_facts(domain, facts, goal, objects, paths, is_compiled), commit)
 
     @classmethod
     def of_problem(cls, rules: Sequence[Rule], domain: Domain, problem: PackedProblem, commit: bool) -> RuleEngine:
         """Return a compiled engine for a problem that is numbers already; it follows its own actions alone."""
-        if orders_of(rules) or any(map(path_of, rules)):
+        if orders_of(rules) or any(map(path_of, rules)) or derivations(rules, domain):
             whole = problem.unpacked
             kinds = whole.all_objects(domain)
             return cls(rules, domain, whole.state, whole.goal, kinds, commit=commit, is_compiled=True)
         engine = cls.__new__(cls)
-        engine._state, engine._goal, engine._kinds, engine._waits = NO_FACTS, NO_FACTS, {}, {}
+        engine._state, engine._goal, engine._kinds, engine._derivations, engine._turns = (
+            NO_FACTS,
+            NO_FACTS,
+            {},
+            [],
+            None,
+        )
         engine._rules, engine._given, engine._paths = rules, domain, set()
         engine._begin([(rule, rule) for rule in rules], domain, contents_of_problem(domain, problem), commit)
         return engine
@@ -104,26 +115,28 @@ class RuleEngine:
         self._objects, self._planned = contents.objects, set[int]()
         executor: Any = contents.objects.executor(commit)
         self.executor = executor
-        arities = relations_to_keep(self.rules, domain, [name for name, rows in contents.goal.items() if rows.size])
+        arities = required_relations(self.rules, domain)
+        goals = [name for name, rows in contents.goal.items() if rows.size]
+        arities |= {Relation("goal", name): domain.predicates[name].arity for name in sorted(goals)}
+        sources = {name for each in (*self._derivations, self._turns) if each for name in each.sources}
+        arities |= {Relation("state", name): predicate_of(name, domain).arity for name in sorted(sources)}
         self._relations = {r: self.executor.add_relation(n, is_goal=r.kind == "goal") for r, n in arities.items()}
         found = self._relations.get
         self._predicates = {
             name: (found(Relation("state", name), -1), found(Relation("goal", name), -1))
             for name in {relation.name for relation in arities if relation.kind != "type"}
         }
-        tables = {relation: self._load(relation, arity, contents) for relation, arity in arities.items()}
-        for later, awaited in self._waits.items():
-            for earlier in awaited:
-                self.executor.add_order(*self._goal_row(later), *self._goal_row(earlier))
-        for name in sorted(closures_in(self.rules, domain)):
-            closure, terms = Relation("state", name + MARK), contents.state.get(name, NO_ROWS).terms
-            pairs = chains(zip(terms[::2], terms[1::2], strict=True))
-            rows = Rows(len(pairs), terms[:0])
-            rows.terms.extend(chain.from_iterable(pairs))
-            self.executor.load(self._relations[closure], rows.terms, rows.size)
-            self.executor.close(self._relations[Relation("state", name)], self._relations[closure])
-            tables[closure] = Table(2, rows)
-        statistics = Statistics(tables)
+        statistics = Statistics(
+            {relation: self._load(relation, arity, contents) for relation, arity in arities.items()}
+        )
+        if self._turns:  # they tell which goals are open, instead of the executor
+            for goal in self._turns.open - self._turns.in_turn:
+                self.executor.set(*self._goal_row(goal), False)
+            self._predicates = {name: (state, -1) for name, (state, _) in self._predicates.items()}
+        self._sources = {self._relations[Relation("state", name)]: name for name in sorted(sources)}
+        for number in self._sources:
+            self.executor.watch(number)
+        self._fingerprint: int | None = None
         self._plans = plans_for(self.rules, domain, arities, statistics)
         self._lowering = Lowering(self.executor, self._plans.planner, self._relations, self._objects.value)
         self._operations: dict[tuple[str, int], int] = {}
@@ -145,8 +158,9 @@ class RuleEngine:
         self.executor.load(number, holding.terms, holding.size)
         return Table(arity, holding, wanted)
 
-    def _goal_row(self, goal: Atom) -> tuple[int, Any]:
-        return self._predicates[goal.predicate][1], self._objects.values(goal.terms)
+    def _goal_row(self, goal: Atom) -> tuple[int, int, Any]:
+        """Return what the executor sets to make a goal one that is open and in turn, or not."""
+        return self._relations[Relation("goal", goal.predicate)], -1, self._objects.values(goal.terms)
 
     def _add_rule(self, place: int, rule: Rule) -> None:
         """Hand over what can be said of a rule before its joins are planned."""
@@ -210,10 +224,9 @@ class RuleEngine:
 
     def serve(self, goal: Atom, rule: int = -1) -> Instance | None:
         """Return the first instance, of all rules or of one, that serves an open goal fact."""
-        number = self._predicates.get(goal.predicate, (-1, -1))[1]
-        if number < 0:
+        if Relation("goal", goal.predicate) not in self._relations:
             return None
-        terms = self._objects.values(goal.terms)
+        number, _, terms = self._goal_row(goal)
         return self._found(self._ask(lambda: self.executor.serve(number, terms, rule)))
 
     def _found(self, status: int) -> Instance | None:
@@ -249,7 +262,7 @@ class RuleEngine:
     def open_goals(self) -> int:
         """Return how many goals do not hold."""
         found: int = self.executor.open_goals()
-        return found
+        return len(self._turns.open) if self._turns else found
 
     def holds(self, fact: Atom) -> bool:
         """Return whether a fact holds, for the predicates that some rule or the action of an unsafe one asks about."""
@@ -269,6 +282,7 @@ class RuleEngine:
             if state is not self._state:
                 self._set(state.difference(self._state), True)
                 self._set(frozenset(self._state).difference(state), False)
+                self._derive()
                 self._state = state
             if goal is not None and is_new_goal:
                 self._aim(goal)
@@ -287,6 +301,38 @@ class RuleEngine:
             found = predicates.get(name)
             if found is not None:
                 change(*found, values(terms), present)
+
+    def _derive(self) -> None:
+        """Bring up to date what follows from the facts that have changed, one derivation after another."""
+        came, went = self._changes()
+        for derivation in self._derivations:
+            new, old = derivation.update(
+                [fact for fact in came if fact.predicate in derivation.sources],
+                [fact for fact in went if fact.predicate in derivation.sources],
+            )
+            self._set(new, True)
+            self._set(old, False)
+            further = self._changes()
+            came += further[0]
+            went += further[1]
+        if self._turns:
+            begun, ceased = self._turns.update(came, went)
+            for goals, present in ((begun, True), (ceased, False)):
+                for goal in goals:
+                    self.executor.set(*self._goal_row(goal), present)
+            self._changes()
+
+    def _changes(self) -> tuple[list[Atom], list[Atom]]:
+        """Return the facts that came and went of which others may follow; note that there were changes."""
+        changes = self.executor.take_changes()
+        if self._fingerprint is not None:
+            for number, row in (*changes[0], *changes[1]):
+                self._fingerprint ^= hash((number, *row))
+        return self._source_facts(changes[0]), self._source_facts(changes[1])
+
+    def _source_facts(self, rows: Iterable[tuple[int, Any]]) -> list[Atom]:
+        names, sources = self._objects.names, self._sources
+        return [Atom(sources[number], names(row)) for number, row in rows if number in sources]
 
     def _aim(self, goal: Facts) -> None:
         """Make these the goals."""
@@ -322,12 +368,15 @@ class RuleEngine:
         operation = self._operation(schema, outcome)
         try:
             self.executor.apply(operation, self._objects.values(values))
+            self._derive()
         except OverflowError:
             raise RuleTooCostly(self.written[self.executor.chosen]) from None
 
     def run(self, bound: int) -> int:
         """Choose and act until so many actions are done, or the executor cannot go on by itself; return its status."""
-        return self._ask(lambda: self.executor.run(bound))
+        while (status := self._ask(lambda: self.executor.run(bound))) == ExecutorStatus.CHANGED:
+            self._derive()
+        return ExecutorStatus.NO_RULE if status == ExecutorStatus.SOLVED and self.open_goals() else status
 
     @property
     def steps(self) -> int:
@@ -337,8 +386,11 @@ class RuleEngine:
 
     def fingerprint(self) -> object:
         """Return what tells states, and the goals served in them, apart; it counts changes from the first call on."""
-        self.executor.watch()
-        return self.executor.fingerprint, self.executor.committed
+        if self._fingerprint is None:
+            self._fingerprint = 0
+            for number in set(self._relations.values()) - self._sources.keys():
+                self.executor.watch(number)
+        return self._fingerprint, self.executor.committed
 
     def chosen(self) -> tuple[int, tuple[str, ...]]:
         """Return the rule whose action is to be done when a run stops at one, and the action's arguments."""
@@ -351,10 +403,3 @@ class RuleEngine:
             done = self.executor.actions([places[rule.action.name] for rule in self.rules])
             return PackedActions(self.domain, self._objects.by_number(), *done)
         return [Action(self.rules[rule].action.name, arguments) for rule, arguments in self.executor.done]
-
-
-def relations_to_keep(rules: Sequence[Rule], domain: Domain, goals: Iterable[str]) -> dict[Relation, int]:
-    """Return the relations with their arities: what rules ask about, goals, and what closures follow from."""
-    arities = required_relations(rules, domain)
-    arities |= {Relation("goal", name): domain.predicates[name].arity for name in sorted(goals)}
-    return arities | {Relation("state", name): 2 for name in sorted(closures_in(rules, domain))}
