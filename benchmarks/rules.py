@@ -36,7 +36,7 @@ def learn(shape: str, folder: Path) -> Path:
     rules = folder / f"{shape}.rules"
     domain, _ = write_problem(shape, 4, folder)
     training = sorted(PROBLEMS.glob(f"{domain.stem.removesuffix('-domain')}-[0-9]*.pddl"))
-    run("rules", "learn", domain, *training, "--output", rules, "--workers", 1)
+    run("rules", "learn", domain, *training, "--output", rules)
     if shape in TANGLED:
         complete = rules.with_suffix(".complete")
         run("rules", "complete", rules, domain, *training, "--output", complete, may_fail=True)

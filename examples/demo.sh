@@ -5,9 +5,9 @@ set -e
 folder=${1:-build/demo}
 echo "\$ cd $folder"
 mkdir -p "$folder" && cd "$folder"
-rm -rf demonstrations policy results.jsonl results.timings.jsonl episode.mp4 episode.png blocks*.pddl blocks.plan
-pictures="--video episode.mp4 --sheet episode.png"
-bilevel run blocks --policy expert --objects 1 --sheet episode.png > /dev/null 2>&1 || pictures=""  # without OpenGL
+rm -rf demonstrations policy results.jsonl results.timings.jsonl episode.mp4 blocks*.pddl blocks.plan
+pictures="--video episode.mp4"
+bilevel run blocks --policy expert --objects 1 --video > /dev/null 2>&1 || pictures=""  # without OpenGL
 
 say() { printf '\n# %s\n\n' "$*"; }
 try() {
@@ -33,7 +33,7 @@ try validate blocks-domain.pddl blocks.pddl blocks.plan
 cat << END
 
 Written to $folder: demonstrations, the learned policy, results.jsonl of its evaluation, the problem and its plan
-${pictures:+and an episode with the reason for every action, episode.mp4, and in a dozen pictures, episode.png}
+${pictures:+and an episode with the reason for every action, episode.mp4}
 Try next, after \`source .venv/bin/activate\`:
   bilevel run blocks --policy $folder/policy --objects 20 --noise 0.7 --explain
   bilevel evaluate factory --policy $folder/policy --output build/factory.jsonl

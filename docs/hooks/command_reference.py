@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape
 from inspect import cleandoc
+from itertools import chain, starmap
 
 import click
 
@@ -19,12 +20,12 @@ bad input, and 130 where you interrupt it. `--json` prints one JSON object inste
 
 def command_page() -> str:
     """Return the page with all commands in the order of `bilevel --help`."""
-    return "\n".join([INTRODUCTION, *(line for name in cli.COMMANDS for line in _section(name))])
+    sections = starmap(_section, cli.all_commands().items())
+    return "\n".join([INTRODUCTION, *chain.from_iterable(sections)])
 
 
-def _section(name: str) -> Iterator[str]:
+def _section(name: str, command: click.Command) -> Iterator[str]:
     """Yield the lines about a command."""
-    command = cli.COMMANDS[name]
     context = click.Context(command, info_name=f"bilevel {name}")
     first, *further = _description(command.help or "")
     usage = " ".join([f"bilevel {name}", *command.collect_usage_pieces(context)])

@@ -86,7 +86,7 @@ def test_rules_are_completed_or_left_as_they_were(
     sizes = "--objects", "block=2", "place=2"
     words = ("rules", "complete", "swap.rules", "domain.pddl", "p.pddl", *sizes, "--output", "c.rules")
     found = run_json(capsys, *words)
-    assert (found["proved"], found["given"], found["rules"]) == (True, 2, len(read_rules(Path("c.rules"))))
+    assert (found["is_proved"], found["given"], found["rules"]) == (True, 2, len(read_rules(Path("c.rules"))))
     assert read_rules(Path("c.rules"))[:2] == read_rules(Path("swap.rules"))
     text = Path("c.rules").read_text()
     code, out, _ = run(capsys, *words[:-2], "--budget", 1)

@@ -32,7 +32,6 @@ MISTAKES = {
     "evaluate --output f a b": "Got unexpected extra argument (b)",
     "learn d --output f --preset good": "'good' is not one of 'best', 'paper'",
     "learn d --output http://somewhere": "'http://somewhere' is a URL; name a file or a folder of this machine",
-    "run blocks --size 320": "takes WIDTHxHEIGHT, such as 1280x960, not '320'",
     "run blocks --env-args slip": "--env-args takes KEY=VALUE, not 'slip'",
     "plan domain.pddl": "Missing argument 'PROBLEM'",
     "reproduce --output x --parts tables": "unknown part 'tables'",

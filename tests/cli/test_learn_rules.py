@@ -25,21 +25,11 @@ def swap(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return [folder / "domain.pddl", *(folder / f"{number}.pddl" for number in (2, 3, 4))]
 
 
-def test_the_rules_are_the_same_for_any_number_of_workers(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, swap: list[Path]
-) -> None:
-    for workers in (1, 2):
-        output = tmp_path / f"{workers}.rules"
-        options = ("--algorithm", "single-goal", "--output", output, "--workers", workers)
-        found = run_json(capsys, "rules", "learn", *swap, *options)
-        assert found["rules"] == len(read_rules(output))
-    assert (tmp_path / "1.rules").read_text() == (tmp_path / "2.rules").read_text()
-
-
 def test_from_all_states_fewer_rules_solve_the_problems(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, swap: list[Path]
 ) -> None:
     found = run_json(capsys, "rules", "learn", *swap, "--output", tmp_path / "states.rules")
+    assert found["rules"] == len(read_rules(tmp_path / "states.rules"))
     assert found["unsolved"] == []
     by_goals = run_json(
         capsys, "rules", "learn", *swap, "--output", tmp_path / "goals.rules", "--algorithm", "single-goal"
@@ -54,5 +44,5 @@ def test_from_demonstrations_alone_as_printed(
     run_json(capsys, *words, "--algorithm", "printed")
     assert any(len(rule.goal_condition) > 1 for rule in read_rules(tmp_path / "printed.rules"))
     assert "takes a domain and problems" in refused(capsys, *words, "--algorithm", "states")
-    assert "--algorithm printed takes --demonstrations" in refused(capsys, *words[:4], *swap, "--algorithm", "printed")
+    assert "printed takes --demonstrations" in refused(capsys, *words[:4], *swap, "--algorithm", "printed")
     assert "not both" in refused(capsys, *words, *swap)

@@ -57,7 +57,7 @@ def test_what_needs_no_numbers_and_no_pictures_loads_nothing_heavy(tmp_path: Pat
     [
         ("bilevel ", {"policies", "evaluate", "rules"}),
         ("bilevel run gacha --", {"--objects", "--video"}),
-        ("bilevel run --quality ", {"auto", "fast", "smooth", "good"}),
+        ("bilevel learn --preset ", {"best", "paper"}),
     ],
 )
 def test_bash_completes_commands_options_and_values(typed: str, completions: set[str]) -> None:

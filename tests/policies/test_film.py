@@ -1,8 +1,7 @@
-"""An episode in pictures: what a video shows, what is on a contact sheet, and where names stand."""
+"""An episode in pictures: what a video shows, and where names stand."""
 
 from __future__ import annotations
 
-import io
 from contextlib import suppress
 from dataclasses import replace
 from itertools import combinations
@@ -13,20 +12,15 @@ import av
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from PIL import Image as PillowImage
 
-from bilevel.policies import film
-from bilevel.policies.episode import Episode
 from bilevel.policies.film import (
     INK,
     SENTENCE,
-    TILES,
     Box,
     EpisodeCamera,
     Image,
     Video,
     captioned,
-    contact_sheet,
     free_boxes,
     take_picture,
     with_names,
@@ -107,65 +101,34 @@ class FakeVideo:
         self.shown.append((picture.tobytes(), caption, lines))
 
 
-def filmed(
-    sheet: bool = False, explain: bool = False, objects: int = 1
-) -> tuple[EpisodeCamera, FakeVideo, Episode, list[str]]:
-    """An episode with its camera and video, and the actions of all steps."""
-    env, video, actions = SceneEnv(DRAWN, objects, render_mode="rgb_array"), FakeVideo(), list[str]()
+def filmed(explain: bool = False) -> tuple[FakeVideo, list[str]]:
+    """The video of an episode, and the actions of all its steps."""
+    env, video, actions = SceneEnv(DRAWN, 1, render_mode="rgb_array"), FakeVideo(), list[str]()
     env.env.metadata = {"render_fps": 60}
     with moving_as_the_expert():
         policy = still_policy().bind(env.labels) if explain else expert_policy(env)
-    camera = EpisodeCamera(env, cast(Video, video), sheet)
+    camera = EpisodeCamera(env, cast(Video, video))
 
     def callback(transition: Transition) -> None:
         actions.append(caption(transition.episode))
         camera(transition)
 
-    episode = rollout(env, policy, 1, callback=callback, explain=explain)
-    camera.end(episode)
-    return camera, video, episode, actions
+    camera.end(rollout(env, policy, 1, callback=callback, explain=explain))
+    return video, actions
 
 
 def test_every_second_step_is_shown_with_its_action_and_the_end_for_a_second() -> None:
-    _, video, _, actions = filmed()
+    video, actions = filmed()
     assert [caption for _, caption, _ in video.shown] == actions[::2] + ["success"] * 40
     assert {lines for *_, lines in video.shown} == {1}
     assert len({picture for picture, *_ in video.shown}) > 5
 
 
 def test_sentences_have_room_below() -> None:
-    _, video, _, actions = filmed(explain=True)
+    video, actions = filmed(explain=True)
     assert {lines for *_, lines in video.shown} == {SENTENCE}
     assert video.shown[0][1] == actions[0]
     assert "Because" in " ".join(actions[0].splitlines())
-
-
-def test_a_sheet_shows_each_decision_and_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    camera, _, episode, actions = filmed(sheet=True)
-    put = actions.index("put(parcel1, spot1)")
-    texts = ["step 0: pick(parcel1)", f"step {put}: put(parcel1, spot1)", f"step {episode.steps}: success"]
-    assert [text for _, text in camera.tiles] == texts
-    assert len({picture.tobytes() for picture, _ in camera.tiles}) == 3
-    monkeypatch.setattr(film, "MAX_TILES", 4)
-    camera, _, episode, _ = filmed(sheet=True, objects=6)
-    assert len(camera.tiles) <= 4
-    assert camera.tiles[0][1].startswith("step 0: ")
-    assert camera.tiles[-1][1] == f"step {episode.steps}: success"
-
-
-def test_pictures_on_a_sheet_lie_in_a_grid_in_their_order_and_are_spread_evenly() -> None:
-    for number in (0, 5, TILES + 1):
-        colours = [(2 * index + 50, 0, 255 - 2 * index) for index in range(number)]
-        tiles = [(plain(colour), f"step {index}") for index, colour in enumerate(colours)]
-        png = contact_sheet("blocks, 1 object " * 20, "the expert", tiles)
-        image = np.asarray(PillowImage.open(io.BytesIO(png)).convert("RGB"))
-        corners = [np.argwhere((image == colour).all(axis=2))[:1].tolist() for colour in colours]
-        shown = [corner[0] for corner in corners if corner]
-        assert len(shown) == min(number, TILES)
-        assert shown == sorted(shown)
-        if number:
-            assert corners[0]
-            assert corners[-1]
 
 
 def test_an_environment_without_pictures_or_places_says_so() -> None:

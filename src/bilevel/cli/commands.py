@@ -1,4 +1,4 @@
-"""The commands by their names, and the program that runs them: `bilevel --help`.
+"""The program `bilevel`: it runs a command, and turns what a user can mend into one line.
 
 Exit codes: 0 all is well, 1 the answer is no (not solved, not valid, refuted), 2 bad input, 130 interrupted.
 """
@@ -11,14 +11,13 @@ import signal
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from importlib import import_module
 from typing import NoReturn
 
 import click
 from click.exceptions import Exit, NoArgsIsHelpError
 from click.shell_completion import shell_complete
 
-from bilevel.cli.options import COMPLETE, program
+from bilevel.cli.options import program
 from bilevel.cli.output import printable
 from bilevel.symbolic.domain import BadInput
 
@@ -34,10 +33,7 @@ EXTRAS = {
     "ray": "cluster",
 }
 LONGEST_ERROR = 600  # characters
-
-
-for _module in ("running", "data", "domains", "learning", "evaluation", "experiments", "vla", "rules", "planning"):
-    import_module(f"bilevel.cli.{_module}")  # which adds its commands to the program
+COMPLETE = "_BILEVEL_COMPLETE"  # the variable by which a shell asks for completions
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import bilevel
 from bilevel.cli.options import argument, command, option, required, shared, task_of
-from bilevel.cli.output import answer, count, progress_line, wants_json
+from bilevel.cli.output import answer, count, listed, named, progress_line, wants_json
 from bilevel.symbolic.domain import BadInput
 
 if TYPE_CHECKING:
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from bilevel.learning.diagnosis import Diagnosis
 
 MOST_KINDS = 5  # of changes that are told; all are in --json
-
-placed_task_option = option("--task", "TASK", "Where the task is, if it is not registered: file.py:task, module:task.")
 
 
 @command("collect", "blocks --objects 3 --episodes 200 --seed 0 --output build/blocks")
@@ -36,23 +35,20 @@ def collect(task: str, output: Path, env_args: dict[str, Any], **options: Any) -
     Stopped or killed, it goes on where it was when the same command is given again; with more --episodes it adds to
     what is there. The files are the same for any number of workers.
     """
-    from bilevel.demonstrations.collect import collect
-    from bilevel.tasks.registry import find_task
-
     began = time.perf_counter()
     with progress_line(resumes=True) as callback:
-        data = collect(find_task(task), output, callback=callback, **options, **env_args)
+        data = bilevel.collect(bilevel.find_task(task), output, callback=callback, **options, **env_args)
     seconds, report = time.perf_counter() - began, data.report
     assert report is not None
-    failed = report.dropped.total()
-    values = {"output": str(output), "episodes": len(data), "steps": data.steps, "already_there": report.found}
+    values = {"output": output, "episodes": len(data), "steps": data.steps, "already_there": report.found}
     values |= {"broken": report.notes, "failed_attempts": report.dropped, "seconds": round(seconds, 2)}
     there = f", {report.found} of them already there" if report.found else ""
+    failed = count(report.dropped.total(), "failed attempt")
     answer(
         values,
         *(f"{problem}; collected again" for problem in report.notes),
         f"{count(data, 'episode')}{there}, {data.steps} steps",
-        f"{count(failed, 'failed attempt')} not kept: {_numbers(report.dropped)}" if failed else "",
+        f"{failed} not kept: {listed(report.dropped)}" if report.dropped else "",
         f"written to {output} in {seconds:.1f} s",
     )
 
@@ -60,29 +56,24 @@ def collect(task: str, output: Path, env_args: dict[str, Any], **options: Any) -
 @command("demonstrations replay", "build/blocks --episode 3")
 @shared("folder")
 @option("--episode", "N", "Only this one, counted from 0.", metavar="K")
-@placed_task_option
+@option("--task", "TASK", "Where the task is, if it is not registered: file.py:task, module:task.")
 def replay(folder: Path, episode: int | None, task: str | None) -> int:
     """Execute a data set's episodes again, from their seeds, and say whether they are the same bit for bit.
 
     Exits with 1, and says where the first difference is, if they are not.
     """
     from bilevel.demonstrations.collect import causes, replay
-    from bilevel.demonstrations.dataset import Demonstrations
 
-    data = Demonstrations.read(folder)
+    data = bilevel.Demonstrations.read(folder)
     with progress_line() as callback:
         found = replay(data, task_of(data.task, task, str(folder)), episode, callback)
     differing = {number: text for number, text in found.items() if text}
-    if wants_json():
-        for number, text in found.items():
-            answer({"episode": number, "matches": text is None, "difference": text})
-        return 1 if differing else 0
-    answer(
-        {},
-        *(f"episode {number}: {text}" for number, text in differing.items()),
-        f"{count(found, 'episode')}, {len(found) - len(differing)} the same bit for bit",
-        *(causes(data) if differing else ()),
-    )
+    for number, text in found.items() if wants_json() else ():
+        answer({"episode": number, "matches": text is None, "difference": text})
+    if not wants_json():
+        lines = [f"episode {number}: {text}" for number, text in differing.items()]
+        same = f"{count(found, 'episode')}, {len(found) - len(differing)} the same bit for bit"
+        answer({}, *lines, same, *(causes(data) if differing else ()))
     return 1 if differing else 0
 
 
@@ -91,22 +82,15 @@ def replay(folder: Path, episode: int | None, task: str | None) -> int:
 @option("--episode", "N", "Tell this one, counted from 0.", metavar="K")
 def show(folder: Path, episode: int | None) -> None:
     """Say what a data set is, or tell one of its episodes: goals, actions and events, with their steps."""
-    from bilevel.demonstrations.dataset import Demonstrations
-
-    data = Demonstrations.read(folder)
+    data = bilevel.Demonstrations.read(folder)
     if episode is not None:
         story = _story(data[episode])
         answer({"episode": episode, "story": story}, *(f"{timestep:6}  {what}" for timestep, what in story))
         return
     assert data.manifest is not None
-    made_with, command_line = data.manifest.versions, data.manifest.command_for(folder)
-    answer(
-        {"command": command_line, "episodes": len(data), "steps": data.steps, "versions": made_with},
-        command_line,
-        f"{count(data, 'episode')}, {data.steps} steps",
-        "objects of the first: " + ", ".join(f"{name} ({kind})" for name, kind in data[0].objects.items()),
-        "made with " + ", ".join(f"{name} {version}" for name, version in made_with.items()),
-    )
+    values: dict[str, Any] = {"command": data.manifest.command_for(folder), "episodes": len(data), "steps": data.steps}
+    values |= {"objects": data[0].objects, "versions": data.manifest.versions}
+    answer(values, *named(values))
 
 
 def _story(demonstration: Demonstration) -> list[tuple[int, str]]:
@@ -129,12 +113,11 @@ def export(folder: Path, minari: str | None, lerobot: Path | None, rate: float |
     Minari keeps its data sets in MINARI_DATASETS_PATH or ~/.minari/datasets; for LeRobot it is a folder of your choice.
     In both, actions are the controls as they were executed; what the expert wanted and was doing is beside them.
     """
-    from bilevel.demonstrations.dataset import Demonstrations
     from bilevel.demonstrations.export import export_to_lerobot, export_to_minari
 
     if (minari is None) == (lerobot is None):
         raise BadInput("say which format it shall be: either --minari NAMESPACE/NAME-vN or --lerobot DIR")
-    data = Demonstrations.read(folder)
+    data = bilevel.Demonstrations.read(folder)
     with progress_line() as callback:
         if minari:
             target = export_to_minari(data, minari, callback)
@@ -142,41 +125,35 @@ def export(folder: Path, minari: str | None, lerobot: Path | None, rate: float |
         else:
             target = export_to_lerobot(data, lerobot or Path(), rate, callback)
             reader = f"LeRobotDataset({'bilevel/' + data.task!r}, root={str(target)!r})"
-    values = {"minari": minari, "output": str(target), "episodes": len(data)}
+    values = {"minari": minari, "output": target, "episodes": len(data)}
     answer(values, f"{count(data, 'episode')} written to {target}", f"read them with: {reader}")
-
-
-# Importing
 
 
 @command("import", "play.npz --task cubes.py:task --perceive cubes.py:from_vector --output build/cubes")
 @argument("source", "TEXT", "A file or a folder, or the name of a Minari data set.")
 @required("--output", "DIR", "New folder for the data set.")
 @required("--task", "TASK", "The task to learn: its name, or file.py:task.")
-@option("--format", ("npz", "minari", "lerobot", "robomimic"), "The format, where it is not seen.", name="form")
+@option("--format", ("npz", "minari", "lerobot", "robomimic"), "The format, where it is not seen.")
 @option("--perceive", "FILE:FUNCTION", "From an observation, or that and its info, to a Scene (by default the task's).")
 @option("--hindsight", "FILE:FUNCTION", "From the scenes of play to the demonstrations in it.")
 @option("--clip", bool, "Move controls that are out of the action space's bounds to these, instead of refusing them.")
 @option("--objects", "N>0", "How many objects the environment has in which a policy will practise (by default 3).")
 @shared("env-args")
-def import_(source: str, output: Path, task: str, **options: Any) -> None:
+def import_(source: str, output: Path, task: str, env_args: dict[str, Any], **options: Any) -> None:
     """Make a data set of episodes that were recorded elsewhere: arrays, Minari's, LeRobot's, robomimic's.
 
     Afterwards the folder is there and whole, or nothing is.
     """
-    from bilevel.demonstrations.importing.importer import import_demonstrations
-    from bilevel.tasks.registry import find_task
-
-    options["arguments"], options["format"] = options.pop("env_args"), options.pop("form")
+    options["arguments"] = env_args
     with progress_line() as callback:
-        data = import_demonstrations(source, find_task(task), output, callback=callback, **options)
+        data = bilevel.import_demonstrations(source, bilevel.find_task(task), output, callback=callback, **options)
     report = data.report
     assert report is not None
-    values = {"output": str(output), "read": report.found, "kept": len(data), "steps": data.steps}
+    values = {"output": output, "read": report.found, "kept": len(data), "steps": data.steps}
     answer(
         {**values, "dropped": report.dropped, "notes": report.notes},
         f"{count(report.found, 'episode')} read, {count(data, 'demonstration')} kept, {data.steps} steps",
-        f"dropped: {_numbers(report.dropped)}" if report.dropped else "",
+        f"dropped: {listed(report.dropped)}" if report.dropped else "",
         *report.notes,
         f"written to {output}",
     )
@@ -194,31 +171,18 @@ def check_data(folder: Path, task: str | None) -> int:
     nearest. Ends with whether rules and a network could be learned: yes, no, or doubtful, and why.
     """
     from bilevel.learning.diagnosis import diagnose
-    from bilevel.tasks.registry import find_task
 
     with progress_line() as callback:
-        problems, found = diagnose(folder, find_task(task) if task else None, callback)
-    values: dict[str, Any] = {"problems": problems, "task": found.manifest.settings.task}
+        problems, found = diagnose(folder, bilevel.find_task(task) if task else None, callback)
     verdict = count(problems, "problem") if problems else "all files are whole"
-    lines = [*problems, verdict]
-    if found.contents.episodes:
-        values |= _values(found)
-        lines = [*problems, *_lines(found), verdict, f"rules: {found.for_rules}", f"network: {found.for_network}"]
-    answer(values, *lines)
-    return 1 if problems else 0
-
-
-def _values(found: Diagnosis) -> dict[str, Any]:
-    """Return what is in a data set, and whether one could learn from it, as JSON has it."""
-    import msgspec
-
-    names = ("episodes", "steps", "actions", "exogenous", "demonstrators", "goals", "reached")
-    kinds = ("unexplained", "ambiguous", "flickers")
+    names = ("episodes", "steps", "actions", "exogenous", "several", "demonstrators", "goals", "reached")
+    values = {name: getattr(found.contents, name) for name in (*names, "unexplained", "ambiguous", "flickers")}
     verdicts = {"rules": found.for_rules, "network": found.for_network}
-    values: dict[str, Any] = {name: getattr(found.contents, name) for name in (*names, *kinds)}
-    values["controls"] = found.controls
     values["verdicts"] = {name: {"answer": each.answer, "reason": each.reason} for name, each in verdicts.items()}
-    return {name: msgspec.to_builtins(value, str_keys=True) for name, value in values.items()}
+    values |= {"problems": problems, "task": found.manifest.settings.task, "controls": found.controls}
+    lines = [*_lines(found), verdict, *(f"{name}: {each}" for name, each in verdicts.items())]
+    answer(values, *problems, *(lines if found.contents.episodes else [verdict]))
+    return 1 if problems else 0
 
 
 def _lines(diagnosis: Diagnosis) -> Iterator[str]:
@@ -227,8 +191,8 @@ def _lines(diagnosis: Diagnosis) -> Iterator[str]:
     source = diagnosis.manifest.source
     rate = f", {source.rate:g} Hz" if source and source.rate else ""
     yield f"{diagnosis.manifest.settings.task}: {count(found.episodes, 'episode')}, {found.steps} steps{rate}"
-    yield f"shown by: {_numbers(found.demonstrators)}" if any(found.demonstrators) else ""
-    yield f"actions: {_numbers(found.actions)}"
+    yield f"shown by: {listed(found.demonstrators)}" if any(found.demonstrators) else ""
+    yield f"actions: {listed(found.actions)}"
     yield f"exogenous changes: {found.exogenous}; changes with several explanations: {found.several}"
     yield from kind_lines([*found.unexplained, *found.ambiguous])
     yield f"flickers, undone after a few steps: {sum(kind.count for kind in found.flickers)}" if found.flickers else ""
@@ -243,18 +207,11 @@ def _lines(diagnosis: Diagnosis) -> Iterator[str]:
 def kind_lines(kinds: Sequence[Kind]) -> Iterator[str]:
     """Yield each kind of change, with its first example."""
     for kind in kinds[:MOST_KINDS]:
-        reported = " (events)" if kind.reported == kind.count else ""
-        yield f"  {kind.count} × {kind.change}{reported}"
-        if reported:
+        if kind.reported == kind.count:
+            yield f"  {kind.count} × {kind.change} (events)"
             continue
+        yield f"  {kind.count} × {kind.change}"
         yield f"      first in episode {kind.episode} at step {kind.step}: {kind.first}"
-        if kind.actions:
-            yield f"      may be {' or '.join(kind.actions)}"
-        elif kind.nearest:
-            yield f"      nearest: {kind.nearest}, but {kind.lacks}"
-    if len(kinds) > MOST_KINDS:
-        yield f"  and {len(kinds) - MOST_KINDS} more kinds, see --json"
-
-
-def _numbers(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{name or 'unknown'} {number}" for name, number in sorted(counts.items())) or "none"
+        yield f"      may be {' or '.join(kind.actions)}" if kind.actions else ""
+        yield f"      nearest: {kind.nearest}, but {kind.lacks}" if kind.nearest and not kind.actions else ""
+    yield f"  and {len(kinds) - MOST_KINDS} more kinds, see --json" if len(kinds) > MOST_KINDS else ""

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import bilevel
 from bilevel.cli.data import kind_lines
 from bilevel.cli.options import argument, command, option, required, shared
 from bilevel.cli.output import answer, count, progress_line, tracked
@@ -29,21 +30,16 @@ def check(domain: Path, data: Path, task: str | None) -> int:
     the domain, it says which precondition was contradicted or never tested, which effect did not come or is not listed,
     and which action was never seen.
     """
-    import msgspec
+    from msgspec.structs import asdict
 
-    from bilevel.demonstrations.dataset import Demonstrations
     from bilevel.domain_learning.changes import episodes_of
     from bilevel.domain_learning.check import check_domain
-    from bilevel.symbolic.pddl import read_domain
-    from bilevel.tasks.registry import find_task
 
-    read = read_domain(domain)
-    demonstrations = Demonstrations.read(data)
-    episodes = episodes_of(demonstrations, find_task(task) if task else None)
+    read, demonstrations = bilevel.read_domain(domain), bilevel.Demonstrations.read(data)
+    episodes = episodes_of(demonstrations, bilevel.find_task(task) if task else None)
     with progress_line() as callback:
         report = check_domain(read, enumerate(tracked(episodes, len(demonstrations), "checking", callback)))
-    values = {"fits": report.fits, "changes": report.changes, **msgspec.to_builtins(report)}
-    answer(values, *_report_lines(report))
+    answer({"fits": report.fits, "changes": report.changes, **asdict(report)}, *_report_lines(report))
     return 0 if report.fits else 1
 
 
@@ -53,19 +49,18 @@ def _report_lines(report: DomainReport) -> Iterator[str]:
     explained = _share(report.changes - wrong, report.changes) if report.changes else "none"
     remark = f"; {wrong} contradict the domain" if wrong else ""
     yield f"{report.domain}: {explained} of {count(report.changes, 'change')} explained{remark} ({data})"
-    for name, kinds in (
-        ("by one action", report.explained),
-        ("by an event", report.by_event),
-        ("contradicted", report.contradicted),
-        ("ambiguous", report.ambiguous),
-        ("flickers, undone after a few steps", report.flickers),
+    for name, kinds, are_shown in (
+        ("by one action", report.explained, False),
+        ("by an event", report.by_event, False),
+        ("contradicted", report.contradicted, True),
+        ("ambiguous", report.ambiguous, True),
     ):
-        number, is_explained = _total(kinds), kinds is report.explained or kinds is report.by_event
-        share = f" ({_share(number, report.changes)})" if kinds and kinds is not report.flickers else ""
-        yield f"{name}: {number}{share}" if kinds else ""
-        yield from () if is_explained else kind_lines(kinds)
-    seen = ", ".join(f"{name} {number}" for name, number in (report.actions | report.events).items() if number)
-    yield f"seen: {seen or 'nothing'}"
+        yield f"{name}: {_total(kinds)} ({_share(_total(kinds), report.changes)})" if kinds else ""
+        yield from kind_lines(kinds) if are_shown else ()
+    yield f"flickers, undone after a few steps: {_total(report.flickers)}" if report.flickers else ""
+    yield from kind_lines(report.flickers)
+    seen = (f"{name} {number}" for name, number in (report.actions | report.events).items() if number)
+    yield f"seen: {', '.join(seen) or 'nothing'}"
     for title, is_wrong in (("what is wrong with the domain:", True), ("what the data do not confirm:", False)):
         findings = [finding for finding in report.findings if finding.is_wrong is is_wrong]
         yield title if findings else ""
@@ -93,9 +88,9 @@ def _share(part: int, whole: int) -> str:
 def show(domain: Path, form: str) -> None:
     """Print a domain in plain English, or as PDDL in a uniform layout."""
     from bilevel.rules.explanation import domain_in_english
-    from bilevel.symbolic.pddl import read_adl_domain, write_domain
+    from bilevel.symbolic.pddl import write_domain
 
-    read = read_adl_domain(domain)
+    read = bilevel.read_adl_domain(domain)
     print(domain_in_english(read) if form == "english" else write_domain(read), end="")
 
 
@@ -113,35 +108,24 @@ def learn(folder: Path, output: Path, task: str | None, settling: int, held_out:
 
     Also finds what nature does by itself. A file that is there already is left alone.
     """
-    import msgspec
-
-    from bilevel.demonstrations.dataset import Demonstrations
-    from bilevel.domain_learning.operators import learn_domain
     from bilevel.files import require_writable, write_atomically
-    from bilevel.tasks.registry import find_task, registered_task
+    from bilevel.tasks.registry import registered_task
 
     began = time.perf_counter()
     if output.exists():
         raise BadInput(f"{output} exists already, and is perhaps edited; choose another --output or remove it")
     require_writable(output)
-    data = Demonstrations.read(folder)
-    found_task = find_task(task) if task else registered_task(data.task)
-    learned = learn_domain(data, found_task, held_out=held_out, settling=settling)
+    data = bilevel.Demonstrations.read(folder)
+    found_task = bilevel.find_task(task) if task else registered_task(data.task)
+    learned = bilevel.learn_domain(data, found_task, held_out=held_out, settling=settling)
     write_atomically(output, learned.text)
     seconds, domain = time.perf_counter() - began, learned.domain
-    values = {
-        "output": str(output),
-        "domain": domain.name,
-        "episodes": learned.episodes,
-        "held_out": learned.held_out,
-        "untold": learned.untold,
-        "actions": {name: learned.counts[name] for name in domain.schemas},
-        "events": {name: learned.counts[name] for name in domain.events},
-        "dropped": [{"change": each.text, "count": each.count} for each in learned.dropped],
-        "report": msgspec.to_builtins(learned.report),
-        "seconds": round(seconds, 2),
-    }
-    answer(values, *_learned_lines(learned), f"written to {output} in {seconds:.1f} s")
+    values = {name: getattr(learned, name) for name in ("episodes", "held_out", "untold", "dropped", "report")}
+    values |= {"actions": {name: learned.counts[name] for name in domain.schemas}, "domain": domain.name}
+    values |= {"events": {name: learned.counts[name] for name in domain.events}, "output": output}
+    answer(
+        {**values, "seconds": round(seconds, 2)}, *_learned_lines(learned), f"written to {output} in {seconds:.1f} s"
+    )
 
 
 def _learned_lines(learned: LearnedDomain) -> Iterator[str]:

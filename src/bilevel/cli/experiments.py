@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from bilevel.cli.options import argument, command, decorated, option, required, words
 from bilevel.cli.output import answer, count, progress_line, say
-from bilevel.symbolic.domain import BadInput
 
 if TYPE_CHECKING:
     from bilevel.experiments.experiment import ExperimentSummary
@@ -59,9 +58,8 @@ def reproduce(output: Path, **options: Any) -> int:
     "--quick --output build/quick-hard",
 )
 @words("--axes", "NAME...", "What is made harder (by default everything, see `bilevel benchmark axes`).")
-@option("--no-report", bool, "Write no page, tables and figures.")
 @decorated(OPTIONS)
-def benchmark_hard(output: Path, no_report: bool, **options: Any) -> int:
+def benchmark_hard(output: Path, **options: Any) -> int:
     """Measure how far each method gets as one thing after the other is made harder: a curve for each.
 
     It works as `bilevel reproduce` does, and in the same folder uses the same policies: it can be stopped or killed at
@@ -70,20 +68,14 @@ def benchmark_hard(output: Path, no_report: bool, **options: Any) -> int:
     from bilevel.experiments import reproduce as experiment
 
     with progress_line(resumes=True) as callback:
-        outcome = experiment.benchmark_hard(output, report=not no_report, callback=callback, **options)
+        outcome = experiment.benchmark_hard(output, callback=callback, **options)
     return _report(outcome, output)
 
 
 def _report(outcome: ExperimentSummary, output: Path) -> int:
     """Print what was done, and what failed; return the exit code."""
-    values = {
-        "output": str(output),
-        "done": outcome.done,
-        "already_there": outcome.there,
-        "failed": outcome.failed,
-        "left_out": outcome.left_out,
-        "report": outcome.report and str(outcome.report),
-    }
+    values = {"output": str(output), "done": outcome.done, "already_there": outcome.there, "failed": outcome.failed}
+    values |= {"left_out": outcome.left_out, "report": outcome.report and str(outcome.report)}
     there = f", {outcome.there} were there" if outcome.there else ""
     answer(
         values,
@@ -100,12 +92,9 @@ def benchmark_axes() -> None:
     """List the axes of the hard suite: what each makes harder, from which value to which, on which tasks."""
     from bilevel.experiments.rows import AXES
 
-    rows = [
-        {"axis": axis.name, "about": axis.about, "values": list(axis.values), "tasks": list(axis.tasks)}
-        for axis in AXES.values()
-    ]
-    lines = []
+    rows, lines = [], []
     for axis in AXES.values():
+        rows.append({"axis": axis.name, "about": axis.about, "values": [*axis.values], "tasks": [*axis.tasks]})
         lines += [f"{axis.name}: {axis.about}", f"    {', '.join(map(axis.show, axis.values))}"]
         lines += [f"    on {', '.join(axis.tasks)}"]
     answer({"axes": rows}, *lines)
@@ -114,22 +103,17 @@ def benchmark_axes() -> None:
 @command("report", "build/reproduction --output build/report.html")
 @argument("source", "DIR", "Folder of `bilevel reproduce` or `benchmark hard`, or a file of what was found.")
 @required("--output", "FILE", "Where to write the page.")
-@option("--files", "DIR", "Folder for tables and figures (by default beside the page: report-files for report.html).")
-@option("--page-only", bool, "Write no tables and figures.")
-def report(source: Path, output: Path, files: Path | None, page_only: bool) -> None:
+def report(source: Path, output: Path) -> None:
     """Make one page of what `bilevel reproduce` has found: tables, charts, rules, films, and how it was made.
 
     The page is a single file that loads nothing. Beside it, in a folder of its name with -files, are the tables as CSV
     and LaTeX, and the figures as PDF and PNG. What `bilevel benchmark hard` has found is on the same page.
     """
-    if page_only and files:
-        raise BadInput("--files and --page-only exclude each other")
     from bilevel.experiments.report import write_report
     from bilevel.files import require_writable
 
     require_writable(output)
-    folder = None if page_only else files or output.with_name(f"{output.stem}-files")
+    folder = output.with_name(f"{output.stem}-files")
     written = write_report(source, output, folder)
-    values = {"output": str(output), "folder": str(folder) if folder else None, "files": written}
-    beside = f"{count(written, 'file')} with tables and figures in {folder}" if folder else ""
-    answer(values, f"written to {output}", beside)
+    values = {"output": str(output), "folder": str(folder), "files": written}
+    answer(values, f"written to {output}", f"{count(written, 'file')} with tables and figures in {folder}")

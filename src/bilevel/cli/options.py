@@ -7,12 +7,12 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from functools import partial, reduce
+from importlib import import_module
 from inspect import cleandoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.shell_completion import get_completion_class
 
 from bilevel import __version__
 from bilevel.cli.output import keep_json
@@ -24,17 +24,55 @@ if TYPE_CHECKING:
 
 MOST = 1_000_000_000  # of whole numbers; more can only be a mistake
 MOST_SIZES = 10_000  # in a range of numbers of objects
-COMPLETE = "_BILEVEL_COMPLETE"  # the variable by which a shell asks for completions
-NAMELESS = Path()  # of an option that was given without the name of a file
+MODULES = {  # of the commands and groups, in the order of the help
+    **dict.fromkeys(("check", "run"), "running"),
+    **dict.fromkeys(("collect", "import", "demonstrations"), "data"),
+    "domain": "domains",
+    **dict.fromkeys(("learn", "policies"), "learning"),
+    **dict.fromkeys(("evaluate", "methods", "compare"), "evaluation"),
+    **dict.fromkeys(("reproduce", "benchmark", "report"), "experiments"),
+    "vla": "vla",
+    "rules": "rules",
+    **dict.fromkeys(("solve", "validate", "problem", "plan"), "planning"),
+}
+GROUPS = {
+    "demonstrations": "Check, replay, show and export data sets of demonstrations.",
+    "domain": "Learn domains from demonstrations, check them against some, show them.",
+    "benchmark": "Measure methods beyond the paper's table: where they fail as things get harder.",
+    "vla": "Set up SmolVLA, a vision-language-action model, and say whether it can be run.",
+    "rules": "Learn, complete, show and verify rule policies.",
+}
+JSON = click.Option(
+    ["--json"],
+    is_flag=True,
+    expose_value=False,
+    callback=keep_json,
+    help="Print JSON instead of text: one object, or one for each thing.",
+)
 
 
 class CommandGroup(click.Group):
-    """Commands that are listed in the order in which they were added, each with the first sentence of its help."""
+    """Commands that are listed in their order, each with the first sentence of its help."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the whole sentences, where click would cut those that are long."""
+        commands = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
         with formatter.section("Commands"):
-            formatter.write_dl([(name, each.get_short_help_str(200)) for name, each in self.commands.items()])
+            formatter.write_dl([(name, each.get_short_help_str(200)) for name, each in commands.items() if each])
+
+
+class Program(CommandGroup):
+    """The commands whose modules are loaded when they are asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all commands and groups, in the order of the help."""
+        return list(MODULES)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command or a group, which its module adds to the program."""
+        if cmd_name in MODULES:
+            import_module(f"bilevel.cli.{MODULES[cmd_name]}")
+        return super().get_command(ctx, cmd_name)
 
 
 class Command(click.Command):
@@ -54,48 +92,15 @@ class Command(click.Command):
         return super().parse_args(ctx, words)
 
 
-def print_completion(ctx: click.Context, param: click.Parameter, shell: str | None) -> None:
-    """Print the script that makes a shell complete commands, options and values."""
-    if shell is not None and (kind := get_completion_class(shell)):
-        click.echo(kind(program, {}, "bilevel", COMPLETE).source())
-        ctx.exit()
-
-
 @click.group(
     "bilevel",
-    cls=CommandGroup,
+    cls=Program,
     context_settings={"help_option_names": ["-h", "--help"], "show_default": True, "max_content_width": 110},
     epilog="bilevel COMMAND --help shows the options of a command.",
 )
 @click.version_option(__version__, message="%(prog)s %(version)s")
-@click.option(
-    "--completion",
-    metavar="SHELL",
-    type=click.Choice(["bash", "zsh", "fish"]),
-    is_eager=True,
-    expose_value=False,
-    callback=print_completion,
-    help="Print a script that completes commands and options in bash, zsh or fish.",
-)
 def program() -> None:
     """BISON: learn bilevel policies from demonstrations, run and measure them."""
-
-
-GROUPS = {
-    "demonstrations": "Check, replay, show and export data sets of demonstrations.",
-    "domain": "Learn domains from demonstrations, check them against some, show them.",
-    "benchmark": "Measure methods beyond the paper's table: where they fail as things get harder.",
-    "vla": "Set up SmolVLA, a vision-language-action model, and say whether it can be run.",
-    "rules": "Learn, complete, show and verify rule policies.",
-}
-COMMANDS: dict[str, Command] = {}  # by their names, such as "rules learn", in the order of the help
-JSON = click.Option(
-    ["--json"],
-    is_flag=True,
-    expose_value=False,
-    callback=keep_json,
-    help="Print JSON instead of text: one object, or one for each thing.",
-)
 
 
 def command(name: str, *examples: str, json: bool = True) -> Callable[[Callable[..., Any]], Command]:
@@ -110,17 +115,27 @@ def command(name: str, *examples: str, json: bool = True) -> Callable[[Callable[
         lines = [f"  bilevel {name} {example}".rstrip() for example in examples]
         head = "Examples:" if len(lines) > 1 else "Example:"
         text = "\n".join([cleandoc(function.__doc__ or ""), "", "\b", head, *lines])
-        COMMANDS[name] = made = click.command(last, cls=Command, help=text)(function)
+        made = click.command(last, cls=Command, help=text)(function)
         if json:
             made.params.append(JSON)
-        if group and group not in program.commands:
-            program.add_command(CommandGroup(group, help=GROUPS[group]))
-        parent = program.commands[group] if group else program
+        parent = program.commands.setdefault(group, CommandGroup(group, help=GROUPS[group])) if group else program
         assert isinstance(parent, CommandGroup)
         parent.add_command(made)
         return made
 
     return add
+
+
+def all_commands() -> dict[str, click.Command]:
+    """Return the commands by their names, such as "rules learn", in the order of the help."""
+    found: dict[str, click.Command] = {}
+    for name in MODULES:
+        each = program.get_command(click.Context(program), name)
+        if isinstance(each, click.Group):
+            found |= {f"{name} {last}": command for last, command in each.commands.items()}
+        elif each is not None:
+            found[name] = each
+    return found
 
 
 def option(flag: str, kind: Any, text: str, default: Any = None, **further: Any) -> Callable[..., Any]:
@@ -182,14 +197,6 @@ def numbers_of_objects(text: str) -> tuple[int, ...]:
     return tuple(sorted(numbers))
 
 
-def picture_size(text: str) -> tuple[int, int]:
-    """Return the width and the height that are given as 1280x960."""
-    found = re.fullmatch(r"([0-9]{1,5})[xX]([0-9]{1,5})", text)
-    if not found:
-        raise click.BadParameter(f"takes WIDTHxHEIGHT, such as 1280x960, not {text!r}.")
-    return int(found[1]), int(found[2])
-
-
 KINDS: dict[str, Any] = {  # of options and arguments; other names are those of texts
     "FILE": local_path,
     "FILE...": local_path,
@@ -206,7 +213,6 @@ KINDS: dict[str, Any] = {  # of options and arguments; other names are those of 
     "HZ": FiniteRange(0, min_open=True),
     "SECONDS": FiniteRange(0, 1_000_000, min_open=True),
     "N-M": numbers_of_objects,
-    "WIDTHxHEIGHT": picture_size,
     "on|off": click.BOOL,
 }
 
@@ -250,8 +256,6 @@ SHARED = {
         "N>0",
         "Processes that work at the same time; results are the same (by default one per core where that pays).",
     ),
-    "size": option("--size", "WIDTHxHEIGHT", "Of the pictures (by default 800x600 in the shipped worlds)."),
-    "names": option("--names", bool, "Write the names of things over them, in the pictures."),
 }
 
 
@@ -263,19 +267,6 @@ def decorated(options: Sequence[Callable[..., Any]]) -> Callable[[Callable[..., 
 def shared(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return the decorator that adds those of these names."""
     return decorated([SHARED[name] for name in names])
-
-
-def picture_option(name: str, text: str) -> Callable[..., Any]:
-    """Return an option whose file may be left out: `named_after` names it."""
-    return option(name, "FILE", text, is_flag=False, flag_value=str(NAMELESS), metavar="[FILE]")
-
-
-def named_after(task: str, file: Path | None, ending: str) -> Path | None:
-    """Return the file of an option; one that was given without a name is named after the task."""
-    if file != NAMELESS:
-        return file
-    place = task.partition("+")[0].partition(":")[0]
-    return Path((Path(place).stem if place.endswith(".py") else place.rpartition(".")[2]) + ending)
 
 
 def env_arguments(texts: Sequence[str]) -> dict[str, Any]:
@@ -313,6 +304,4 @@ def task_of(name: str, source: str | None, whose: str, remedy: str = "add --task
 
     if task := find_task(source) if source else registered_task(name):
         return task
-    of, _, labels = name.partition("+")
-    place = f"{of}+{Path(whose) / labels}.py" if labels else "file.py:task"
-    raise BadInput(f"{whose} is of the task '{name}', which is not registered here; {remedy} {place}")
+    raise BadInput(f"{whose} is of the task '{name}', which is not registered here; {remedy} file.py:task")

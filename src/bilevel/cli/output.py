@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, TypeVar
@@ -47,19 +47,39 @@ def wants_json() -> bool:
 def answer(values: Mapping[str, object], *lines: str) -> None:
     """Print what a command has found: as one JSON object, or as those lines of text that are not empty."""
     if wants_json():
-        print(json.dumps(values))
+        print(json.dumps(values, default=_plain))
     else:
         for line in filter(None, lines):
             print(printable(line))
 
 
+def named(values: Mapping[str, object]) -> list[str]:
+    """Return a line for each of the values that there are."""
+    return [f"{name.replace('_', ' ')}: {listed(value)}" for name, value in values.items() if value is not None]
+
+
+def _plain(value: object) -> object:
+    """Return what JSON does not know as something that it does."""
+    import msgspec
+
+    return msgspec.to_builtins(value, str_keys=True, enc_hook=str)
+
+
+def listed(value: object) -> str:
+    """Return a value in words: of several things, one after the other."""
+    if isinstance(value, Mapping):
+        value = [f"{name or 'unknown'} {each}" for name, each in sorted(value.items())]
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return ", ".join(map(str, value)) or "none"
+    return str(value)
+
+
 def say(*lines: str) -> None:
     """Print lines that are no answer on standard error, but for programs, which want JSON."""
-    if wants_json():
-        return
-    sys.stdout.flush()
-    for line in lines:
-        print(printable(line), file=sys.stderr, flush=True)
+    if not wants_json():
+        sys.stdout.flush()
+        for line in filter(None, lines):
+            print(printable(line), file=sys.stderr, flush=True)
 
 
 def count(things: Sized | int, noun: str) -> str:

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from bilevel.symbolic.domain import Domain, Problem
     from bilevel.symbolic.packed import PackedProblem
 
-FORMAT = 1  # of JSON files
-
 
 @command("solve", "domain.pddl huge.pddl --rules ferry.rules --plan huge.plan")
 @shared("domain", "problem")
@@ -36,8 +34,9 @@ FORMAT = 1  # of JSON files
     "start; `lama` needs the extra `planners`.",
 )
 def solve(
-    domain: Path, problem: Path, rules: Path, plan: Path | None, memoryless: bool, fallback: str | None, **options: Any
-) -> int:
+    domain: Path, problem: Path, rules: Path, plan: Path | None, seed: int, max_steps: int | None, memoryless: bool,
+    fallback: str | None,
+) -> int:  # fmt: skip
     """Solve a problem by rules, without search, or with --fallback.
 
     Prints the plan, or writes it with --plan; exits with 1 and the reason when it stops short.
@@ -46,21 +45,20 @@ def solve(
     from bilevel.rules.solving import solve, unpacked
     from bilevel.symbolic.plans import plan_chunks
 
-    started = time.perf_counter()
+    started, searched = time.perf_counter(), range(0)
     read_domain, read_problem = _read(domain, problem)
-    read = read_rules(rules, read_domain)
+    read, commit = read_rules(rules, read_domain), not memoryless
     ready = time.perf_counter()
-    searched = range(0)
     if fallback is None:
-        solution = solve(read_domain, read_problem, read, commit=not memoryless, **options)
+        solution = solve(read_domain, read_problem, read, seed=seed, max_steps=max_steps, commit=commit)
     else:
         from bilevel.rule_learning.fallback import solve_with_fallback
 
         solution, searched = solve_with_fallback(
-            read_domain, read_problem, read, fallback=fallback, max_steps=options["max_steps"], commit=not memoryless
+            read_domain, read_problem, read, fallback=fallback, max_steps=max_steps, commit=commit
         )
     solved = time.perf_counter()
-    steps, reason = len(solution.plan.actions), ""
+    steps, reason, written = len(solution.plan.actions), "", None
     if not solution.is_solved:
         reason = _why_unsolved(read_domain, unpacked(read_problem), read, solution)
         reason += f"\n{fallback} found no plan either" if fallback else ""
@@ -68,16 +66,16 @@ def solve(
         from bilevel.files import write_atomically
 
         write_atomically(plan, plan_chunks(solution.plan))
+        written = str(plan)
     elif not wants_json():
         for block in plan_chunks(solution.plan):
             print(block.decode(), end="")
     values = {"outcome": solution.stop.name.lower().replace("_", "-"), "steps": steps, "reason": reason}
-    values |= {"open_goals": solution.open_goals, "plan": str(plan) if plan and solution.is_solved else None}
+    values |= {"open_goals": solution.open_goals, "plan": written}
     values["searched"] = [searched.start + 1, searched.stop] if searched else None
     answer(values | {"reading_seconds": round(ready - started, 4), "solving_seconds": round(solved - ready, 4)})
     say(reason or f"solved in {steps} steps ({ready - started:.2f} s reading, {solved - ready:.2f} s solving)")
-    if searched:
-        say(f"steps {searched.start + 1} to {searched.stop} were searched by {fallback}")
+    say(f"steps {searched.start + 1} to {searched.stop} were searched by {fallback}" if searched else "")
     return 0 if solution.is_solved else 1
 
 
@@ -182,33 +180,33 @@ def plan(
         require_writable(output)
     deadline, started = Deadline(timeout), time.perf_counter()
     result = find_plan(read_domain, read_problem, planner=planner, time_limit=timeout, memory_limit=memory * 1e9)
-    seconds, found, text, size = time.perf_counter() - started, dict[str, Any](), "", ""
-    if result.status is Status.ERROR:
-        raise BadInput(f"the planner failed on problem '{read_problem.name}': {result.message}")
-    if result.policy is not None:
-        found, text = _policy_found(read_domain, read_problem, result.policy, deadline, max_states)
-        size = count(found["policy"], "decision")
-    elif result.status is Status.SOLVED:
-        found, text = _plan_found(read_domain, read_problem, result.steps)
-        size = count(found["plan"], "step")
-    if found and output is not None:
-        if output.suffix == ".json":
-            items = {kind: found[kind] for kind in ("plan", "policy") if kind in found}
-            head = {"format": FORMAT, "domain": read_domain.name, "problem": read_problem.name}
-            text = json.dumps(head | items, ensure_ascii=False, indent=2) + "\n"
-        write_atomically(output, text)
+    seconds = time.perf_counter() - started
     limits = {
         Status.TIMED_OUT: f"not found in time ({timeout:g} s)",
         Status.OUT_OF_MEMORY: f"not found within {memory:g} GB of memory; --memory sets the limit",
     }
-    message = limits.get(result.status, result.message)
-    values = {"status": result.status.value, "message": message, "seconds": round(seconds, 4), "remarks": []}
-    values |= {"output": str(output) if found and output else None, "plan": None, "policy": None, "checked": None}
-    answer(values | found)
+    message, text = limits.get(result.status, result.message), ""
+    values: dict[str, Any] = {"domain": read_domain.name, "problem": read_problem.name, "status": result.status.value}
+    values |= {"message": message, "seconds": round(seconds, 4), "plan": None, "policy": None, "output": None}
+    if result.status is Status.ERROR:
+        raise BadInput(f"the planner failed on problem '{read_problem.name}': {message}")
+    if result.status is Status.SOLVED:
+        if result.policy is not None:
+            found, text = _policy_found(read_domain, read_problem, result.policy, deadline, max_states)
+            size = count(found["policy"], "decision")
+        else:
+            found, text = _plan_found(read_domain, read_problem, result.steps)
+            size = count(found["plan"], "step")
+        values |= found
+        message = "\n".join([f"found in {seconds:.2f} s: {size}", *found["remarks"]])
+        if output is not None:
+            values["output"], as_json = str(output), output.suffix == ".json"
+            write_atomically(output, json.dumps(values, ensure_ascii=False, indent=2) + "\n" if as_json else text)
+    answer(values)
     if not (output or wants_json()):
         print(text, end="", flush=True)
-    say(*([f"found in {seconds:.2f} s: {size}", *found["remarks"]] if found else [message]))
-    return 0 if found else 1
+    say(message)
+    return 0 if text else 1
 
 
 def _policy_found(
@@ -232,11 +230,11 @@ def _policy_found(
     lines = []
     width = len(str(max((decision.distance for decision in policy.decisions), default=0)))
     for decision in policy.decisions:
-        holding, absent = map(str, sorted(decision.condition.positive)), map(str, sorted(decision.condition.negative))
-        item = {"if": [*holding], "if_not": [*absent], "do": str(users_action(decision.action))}
-        items.append({**item, "distance": decision.distance})
-        condition = " & ".join([*item["if"], *(f"not {atom}" for atom in item["if_not"])])
-        lines.append(f"{decision.distance:{width}}: if {condition or 'true'} do {item['do']}")
+        holding, absent = [*map(str, sorted(decision.condition.positive))], sorted(decision.condition.negative)
+        action, distance = str(users_action(decision.action)), decision.distance
+        items.append({"if": holding, "if_not": [*map(str, absent)], "do": action, "distance": distance})
+        condition = " & ".join([*holding, *(f"not {atom}" for atom in absent)])
+        lines.append(f"{distance:{width}}: if {condition or 'true'} do {action}")
     lines.append(f"; {count(items, 'decision')}; the first whose condition holds counts\n")
     remarks = [str(check), *map(str, policy.placeholders)]
     return {"checked": check.kind.value, "remarks": remarks, "policy": items}, "\n".join(lines)
@@ -248,14 +246,12 @@ def _plan_found(domain: Domain, problem: Problem, steps: Sequence[PlanStep]) -> 
     from bilevel.symbolic.plans import NaturesMove, Plan, write_plan
     from bilevel.symbolic.semantics import cost_of
 
-    actions, moves = [users_action(step.action) for step in steps], dict[int, NaturesMove]()
+    actions, moves, items = [], dict[int, NaturesMove](), []
     for number, step in enumerate(steps):
+        actions.append(users_action(step.action))
         if not domain.schemas[step.action.name].is_deterministic:
             moves[number] = NaturesMove(step.outcome, dict(step.choice))
-    items = [
-        {"do": str(action), "outcome": step.outcome + 1, "nature": dict(step.choice)}
-        for action, step in zip(actions, steps, strict=True)
-    ]
+        items.append({"do": str(actions[-1]), "outcome": step.outcome + 1, "nature": dict(step.choice)})
     hope = "the domain is nondeterministic: the plan counts on the outcomes it names; a hope, not a promise"
     remarks = [] if domain.is_deterministic else [hope]
     cost = None if problem.costs is None else sum(cost_of(step.action, domain, problem) for step in steps)

@@ -7,14 +7,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import bilevel
 from bilevel import __version__
 from bilevel.cli.options import argument, command, option, read, required, shared, words
-from bilevel.cli.output import answer, count, progress_line, tracked, wants_json
+from bilevel.cli.output import answer, count, progress_line, wants_json
 from bilevel.symbolic.domain import BadInput
 
 if TYPE_CHECKING:
     from bilevel.progress import Callback
     from bilevel.rules.rule import Rule
+    from bilevel.rules.traces import ProblemTraces
     from bilevel.symbolic.domain import Domain, Problem
 
 rules_argument = argument("file", "FILE", "Rule file.")
@@ -107,16 +109,14 @@ def complete(
         options |= {"objects": parse_counts(objects), "plan_for": bounded_plan, "callback": _of_parts(callback)}
         found = complete_rules(rules, read_domain, read_problems, **options)
     about = [domain_line(read_domain.name), f"completed by bilevel {__version__}", *found.statement.splitlines()]
-    text = format_rules(found.rules, about)
+    text, written = format_rules(found.rules, about), ""
     if output is not None:
         write_atomically(output, text)
+        text, written = "", f"; written to {output}"
     seconds = time.perf_counter() - began
-    names = ("given", "commit", "sizes", "problems", "tried", "solved")
-    values = {name: getattr(found, name) for name in names} | {"rules": len(found.rules), "proved": found.is_proved}
-    values |= {"text": found.statement, "output": str(output) if output else None, "seconds": round(seconds, 2)}
-    written = f"; written to {output}" if output else ""
+    values = {**found._asdict(), "rules": len(found.rules), "output": str(output) if output else None}
     made = f"{count(found.given, 'rule')} and {len(found.rules) - found.given} more in {seconds:.1f} s{written}"
-    answer(values, "" if output else text, made, found.statement)
+    answer(values, text, made, found.statement)
     return 0 if found.is_proved else 1
 
 
@@ -128,16 +128,6 @@ def _of_parts(callback: Callback) -> Any:
 
 
 # Learning
-
-
-class RulesFound(NamedTuple):
-    """The rules, what they were learned from, and what else is to be said of them."""
-
-    domain: Domain
-    rules: Sequence[Rule]
-    source: str
-    values: Mapping[str, object]
-    notes: Sequence[str]
 
 
 @command(
@@ -161,7 +151,6 @@ class RulesFound(NamedTuple):
 @option("--orders", "N>0", "Goal by goal: in how many random orders to take each problem's goals.", 3)
 @option("--planner", ("auto", "fast-downward", "search"), "Goal by goal: what plans.", "auto")
 @option("--time-limit", "SECONDS", "Goal by goal: what the planner may take for one; others are skipped.", 60.0)
-@shared("workers")
 def learn(
     domain: Path | None, problems: tuple[Path, ...], output: Path, demonstrations: Path | None, algorithm: str,
     seconds: float, **planning: Any,
@@ -178,89 +167,88 @@ def learn(
 
     if demonstrations is not None and domain is not None:
         raise BadInput("give either a domain and problems or --demonstrations, not both")
-    if demonstrations is not None and algorithm == "states":
-        raise BadInput("--algorithm states takes a domain and problems, not --demonstrations")
-    if demonstrations is None and algorithm == "printed":
-        raise BadInput("--algorithm printed takes --demonstrations: plans for problems have one goal at a time")
-    began, found = time.perf_counter(), None
+    if algorithm == ("states" if demonstrations else "printed"):
+        raise BadInput("--algorithm states takes a domain and problems, and printed takes --demonstrations")
+    began = time.perf_counter()
     with progress_line() as callback:
         if demonstrations is not None:
-            found = _from_demonstrations(demonstrations, "single-goal" if algorithm == "auto" else algorithm, callback)
+            found = _from_demonstrations(demonstrations, algorithm, callback)
         elif domain is None or not problems:
             raise BadInput("no problems to learn from; name a domain and at least one problem file after it")
         else:
-            read_domain, read_problems = read(domain, *problems)
-            if algorithm != "single-goal":
-                found = _from_states(read_domain, read_problems, problems, seconds, callback)
-            if found is None and algorithm == "states":
-                raise BadInput("--algorithm states: nature makes choices, or every problem has too many states to list")
-            found = found or _goal_by_goal(read_domain, read_problems, problems, callback, **planning)
+            found = _from_problems(domain, problems, algorithm, seconds, callback, **planning)
     comments = [domain_line(found.domain.name), f"learned from {found.source}, bilevel {__version__}"]
-    text = format_rules(found.rules, comments)
+    text, written = format_rules(found.rules, comments) if found.rules else "", "nothing was written"
     if found.rules:
         write_atomically(output, text)
-    passed, written = time.perf_counter() - began, f"written to {output}" if found.rules else "nothing was written"
-    values = {"rules": len(found.rules), **found.values, "output": str(output) if found.rules else None}
+        written = f"written to {output}"
+    passed = time.perf_counter() - began
+    values = {"rules": len(found.rules), **found.values, "output": output if found.rules else None}
     answer(
         {**values, "seconds": round(passed, 3)},
-        text if found.rules else "",
+        text,
         f"{count(found.rules, 'rule')} from {found.source} in {passed:.2f} s; {written}",
         *found.notes,
     )
     return 0 if found.rules else 1
 
 
+class RulesFound(NamedTuple):
+    """The rules, what they were learned from, and what else is to be said of them."""
+
+    domain: Domain
+    rules: Sequence[Rule]
+    source: str
+    values: Mapping[str, object]
+    notes: Sequence[str]
+
+
 def _from_demonstrations(folder: Path, algorithm: str, callback: Callback) -> RulesFound:
     """Learn from the traces of a data set, as it is labelled."""
-    from bilevel.demonstrations.dataset import Demonstrations
     from bilevel.demonstrations.traces import Contents
-    from bilevel.rules.learning import learn_rules
 
-    data = Demonstrations.read(folder)
+    data = bilevel.Demonstrations.read(folder)
     found = Contents.of(data, callback)
+    rules = bilevel.learn_rules(found.traces, data.domain, algorithm.replace("auto", "single-goal"))
     source = f"{count(data, 'demonstration')} of {data.task}, {count(found.traces, 'trace')}"
-    values = {"traces": len(found.traces), "demonstrations": len(data)}
-    values |= {"exogenous": found.exogenous, "ambiguous": found.several}
+    values = {"traces": len(found.traces), "exogenous": found.exogenous, "ambiguous": found.several}
     notes = [f"changes that no action explains: {found.exogenous}; that several explain: {found.several}"]
-    return RulesFound(data.domain, learn_rules(found.traces, data.domain, algorithm), source, values, notes)
+    return RulesFound(data.domain, rules, source, values, notes)
 
 
-def _from_states(
-    domain: Domain, problems: Sequence[Problem], files: Sequence[Path], seconds: float, callback: Callback
-) -> RulesFound | None:
-    """Learn from all states of problems, where these can be listed."""
-    from bilevel.rule_learning.problems import learn_from_problems
+def _from_problems(
+    domain_path: Path, files: Sequence[Path], algorithm: str, seconds: float, callback: Callback, **planning: Any
+) -> RulesFound:
+    """Learn from all states of problems where these can be listed, else from plans for their goals."""
+    domain, problems = read(domain_path, *files)
+    source = count(problems, "problem")
+    if algorithm != "single-goal":
+        rules, places = bilevel.learn_from_problems(domain, problems, seconds, _of_parts(callback))
+        if rules:
+            unsolved = [str(files[place]) for place in places]
+            notes = [f"these rules do not solve {len(unsolved)} of {source}:", *unsolved] if unsolved else []
+            return RulesFound(domain, rules, source, {"unsolved": unsolved}, notes)
+        if algorithm == "states":
+            raise BadInput("--algorithm states: nature makes choices, or every problem has too many states to list")
+    found = _planned(domain, problems, callback, **planning)
+    skipped = {str(files[place]): [*map(str, goals)] for place, goals in found.skipped.items()}
+    notes = [f"no plan found for goals of {len(skipped)} of {source}, left out:"] if skipped else []
+    notes += [f"{name}: {', '.join(goals)}" for name, goals in skipped.items()]
+    source += f", goals in {planning['orders']} random orders, {count(found.traces, 'trace')}"
+    source += f"; planner {planning['planner']}, seed {planning['seed']}"
+    return RulesFound(domain, bilevel.learn_rules(found.traces, domain), source, {"skipped": skipped}, notes)
 
-    found = learn_from_problems(domain, problems, seconds, _of_parts(callback))
-    if not found.rules:
-        return None
-    unsolved = [str(files[place]) for place in found.unsolved]
-    notes = [f"these rules do not solve {len(unsolved)} of {len(problems)} problems:"] if unsolved else []
-    values = {"problems": len(problems), "unsolved": unsolved}
-    return RulesFound(domain, found.rules, count(problems, "problem"), values, [*notes, *(f"  {n}" for n in unsolved)])
 
-
-def _goal_by_goal(
-    domain: Domain, problems: Sequence[Problem], files: Sequence[Path], callback: Callback, *,
-    planner: str, time_limit: float, orders: int, seed: int, workers: int | None,
-) -> RulesFound:  # fmt: skip
-    """Learn from plans for the goals of problems, planned in several processes."""
-    from bilevel.parallel import parallel
+def _planned(
+    domain: Domain, problems: Sequence[Problem], callback: Callback, *, planner: str, time_limit: float, **options: Any
+) -> ProblemTraces:
+    """Return the traces of plans for the goals of problems."""
     from bilevel.planning.planners import plan_function
-    from bilevel.rules.learning import learn_rules
+    from bilevel.progress import Progress
     from bilevel.rules.traces import ProblemTraces, traces_from_problem
 
-    def plan(number: int) -> tuple[int, ProblemTraces]:
-        plan_for = plan_function(planner, time_limit)
-        return number, traces_from_problem(domain, problems[number], number, plan_for, orders=orders, seed=seed)
-
-    numbers = range(len(problems))
-    done = dict(tracked(parallel(plan, numbers, workers), len(problems), "planning", callback))
-    found = ProblemTraces.joined(done[number] for number in numbers)
-    skipped = {str(files[number]): list(map(str, goals)) for number, goals in found.skipped.items()}
-    notes = [f"no plan found for goals of {len(skipped)} of {len(problems)} problems, left out:"] if skipped else []
-    notes += [f"  {name}: {', '.join(goals)}" for name, goals in skipped.items()]
-    source = f"{count(problems, 'problem')}, goals in {orders} random orders, {count(found.traces, 'trace')}"
-    values = {"traces": len(found.traces), "problems": len(problems), "skipped": skipped}
-    source = f"{source}; planner {planner}, seed {seed}"
-    return RulesFound(domain, learn_rules(found.traces, domain), source, values, notes)
+    found, plan_for = [], plan_function(planner, time_limit)
+    for number, problem in enumerate(problems):
+        callback(Progress("planning", number, len(problems)))
+        found.append(traces_from_problem(domain, problem, number, plan_for, **options))
+    return ProblemTraces.joined(found)

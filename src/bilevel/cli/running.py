@@ -1,15 +1,15 @@
-"""The command that runs a policy for one episode: told, explained, filmed, drawn, or watched live."""
+"""Commands about a task: check it, and run a policy in it for one episode, told, explained, filmed or watched live."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from bilevel.cli.options import argument, command, named_after, option, picture_option, shared, task_of
+from bilevel.cli.options import argument, command, option, shared, task_of
 from bilevel.cli.output import answer, count, say, wants_json
 from bilevel.symbolic.domain import BadInput
 
@@ -71,27 +71,24 @@ def check(task: str, objects: int | None, seeds: int, env_args: dict[str, Any]) 
 @shared("noise", "recovery", "perception", "estimation", "env-args")
 @option("--replay", "FILE", "Run an episode of these results of `bilevel evaluate` again, exactly as it was recorded.")
 @option("--episode", "N", "Which one, by its number; with --objects where the results have several.", name="number")
-@picture_option("--video", "Write a video (mp4) with the current action (without a FILE: TASK.mp4 in this folder).")
-@picture_option("--sheet", "Write a contact sheet (png) of a dozen pictures (without a FILE: TASK.png here).")
+@option("--video", "FILE", "Write a video (mp4) with the current action (by default episode.mp4 in this folder).",
+        is_flag=False, flag_value="episode.mp4", metavar="[FILE]")  # fmt: skip
+@option("--names", bool, "Write the names of things over them, in the pictures.")
 @option("--trace", "FILE", "Write a table (csv) of what was seen, believed, chosen and done at each step.")
 @option("--explain", bool, "At every change of the action, say which rule fired, with which objects, and why.")
 @option("--view", bool, "Watch it live on a page: rules, facts, goals, controls; pause, push, edit rules.")
 @option("--port", "PORT", "Of the page, on this machine alone; 0 is any that is free.", 0)
-@option("--window", bool, "Show the simulator's own window.")
-@option("--quality", ("auto", "fast", "smooth", "good"), "Of the pictures; auto is fast with --view.", "auto")
-@shared("size", "names")
 @click.pass_context
 def run(ctx: click.Context, /, task: str | None, replay: Path | None, number: int | None, **options: Any) -> int:
     """Run a policy for one episode; prints what it does, exits with 1 if it does not succeed."""
     from bilevel.files import require_writable
     from bilevel.methods.methods import find_policy, usual_policy
-    from bilevel.policies.film import take_picture
     from bilevel.policies.narration import episode_json
     from bilevel.tasks.perception import read_perception
     from bilevel.tasks.registry import find_task
     from bilevel.tasks.scene_env import SceneEnv
 
-    record, view = None, options["view"]
+    record, video, view = None, options["video"], options["view"]
     if replay is not None:
         for name in RECORDED:
             if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
@@ -104,76 +101,49 @@ def run(ctx: click.Context, /, task: str | None, replay: Path | None, number: in
         raise BadInput("name a TASK, such as blocks")
     else:
         found = find_task(task)
-    for name, ending in (("video", ".mp4"), ("sheet", ".png")):
-        options[name] = named_after(task or found.name, options[name], ending)
-    files = {name: options[name] for name in ("video", "sheet", "trace") if options[name]}
-    for file in files.values():
+    if options["names"] and not (video or view):
+        raise BadInput("--names is about pictures: add --video or --view")
+    if view and (video or options["trace"] or wants_json()):
+        raise BadInput("--view does not go together with --video, --trace or --json; choose one")
+    files = [file for file in (video, options["trace"]) if file]
+    for file in files:
         require_writable(file)
-    mode = _render_mode(**options)
     who = options["policy"] or str(usual_policy(found, options["method"]) or EXPERT)
     acting = find_policy(who, task=found, **{name: options[name] for name in CHOICES})
     if acting.make is None:
         raise BadInput(f"the method '{acting.method}' needs no environment; `bilevel evaluate` measures it")
-    env = SceneEnv(
-        found,
-        options["objects"] or USUAL_OBJECTS,
-        render_mode=mode if not view or found.takes_render_mode else None,
-        quality=options["quality"].replace("auto", "fast" if view else "smooth"),
-        picture_size=options["size"] if mode else None,
-        perception=read_perception(options["perception"]),
-        **options["env_args"],
-    )
-    with closing(env):
+    pictures = "rgb_array" if video or (view and found.takes_render_mode) else None
+    arguments = {"quality": "fast" if view else "smooth", **options["env_args"]}
+    perception = read_perception(options["perception"])
+    objects = options["objects"] or USUAL_OBJECTS
+    with closing(SceneEnv(found, objects, render_mode=pictures, perception=perception, **arguments)) as env:
         policy = acting.make(env)
-        if mode == "rgb_array" and not view:  # what is wrong with pictures is said at once
-            env.reset(options["seed"])
-            take_picture(env, options["names"])
-        say(*_remarks(found, policy, who, **options))
+        say(*_remarks(found, policy, who, options))
         given = {name: options[name] for name in ("seed", "noise", "names", "explain")}
         if view:
             from bilevel.viewer.server import watch
 
             last = watch(env, policy, who=_named(who), folder=acting.policy, port=options["port"], **given)
             return 0 if last is not None and last.success else 1
-        episode = _run_once(env, policy, who, **given, **files)
-    mismatches = None
+        episode = _run_once(env, policy, video=video, trace=options["trace"], **given)
+    values = {"task": found.source or found.name, "policy": who, "seed": options["seed"], "objects": env.objects}
+    values |= episode_json(episode, explain=options["explain"])
     if record is not None:
         from bilevel.experiments.statistics import compare_with_record
 
         mismatches = compare_with_record(record, episode, acting, found)
-    values = {"task": found.source or found.name, "policy": who, "seed": options["seed"], "objects": env.objects}
-    values |= episode_json(episode, explain=options["explain"])
-    if mismatches is not None:
         values |= {"as_recorded": not mismatches, "mismatches": mismatches}
         say(*(mismatches or ["as recorded"]))
     answer(values)
-    say(*(f"written to {file}" for file in files.values()))
+    say(*(f"written to {file}" for file in files))
     return 0 if episode.success else 1
 
 
-def _render_mode(*, video: Path | None, sheet: Path | None, window: bool, view: bool, **options: Any) -> str | None:
-    """Return how pictures are taken; `BadInput` for options that do not go together."""
-    if (options["names"] or options["size"]) and not (video or sheet or view):
-        raise BadInput("--names and --size are about pictures: add --video, --sheet or --view")
-    if window and (video or view):
-        raise BadInput("--window does not go together with --video or --view; choose one")
-    if view and (video or sheet or wants_json()):
-        raise BadInput("--view does not go together with --video, --sheet or --json; choose one")
-    if window:
-        from bilevel.viewer.server import has_screen
-
-        if not has_screen():
-            raise BadInput("no window: there is no screen here; try --video FILE")
-    return "human" if window else "rgb_array" if view or video or sheet else None
-
-
-def _remarks(
-    task: Task, acting: Policy, who: str, *, policy: str | None, method: str | None, **options: Any
-) -> Iterator[str]:
+def _remarks(task: Task, acting: Policy, who: str, options: Mapping[str, Any]) -> Iterator[str]:
     """Yield what a user may not know about who acts."""
-    if policy is None and who != EXPERT:
+    if options["policy"] is None and who != EXPERT:
         yield f"the pretrained policy of '{task.name}' acts; for the expert, add --policy {EXPERT}"
-    elif policy is None and method is None:
+    elif options["policy"] is None and options["method"] is None:
         yield f"the expert acts: '{task.name}' has no pretrained policy"
     if options["explain"] and acting.rules is None:
         yield f"{_named(who)} has no rules to explain what it does"
@@ -184,21 +154,18 @@ def _named(who: str) -> str:
 
 
 def _run_once(
-    env: SceneEnv, policy: Policy, who: str, seed: int, noise: float, explain: bool, names: bool,
-    video: Path | None = None, sheet: Path | None = None, trace: Path | None = None,
+    env: SceneEnv, policy: Policy, seed: int, noise: float, explain: bool, names: bool, video: Path | None,
+    trace: Path | None,
 ) -> Episode:  # fmt: skip
-    """Run the episode, told and shown as it is asked for, and return it."""
-    from bilevel.files import write_atomically
-    from bilevel.policies.film import EpisodeCamera, Video, contact_sheet, every_nth_step
+    """Run the episode, told and filmed as it is asked for, and return it."""
+    from bilevel.policies.film import EpisodeCamera, Video, every_nth_step
     from bilevel.policies.narration import EpisodePrinter, TraceWriter
     from bilevel.policies.rollout import Transition, rollout
 
-    listeners: list[Any] = [] if wants_json() else [EpisodePrinter(explain=explain)]
-    if trace is not None:
-        listeners.append(TraceWriter(trace, policy))
     with Video(video, env.steps_per_second / every_nth_step(env)) if video else nullcontext() as film:
-        camera = EpisodeCamera(env, film, sheet is not None, names=names)
-        listeners += [camera] if video or sheet else []
+        listeners: list[Any] = [EpisodeCamera(env, film, names=names)] if film else []
+        listeners += [] if wants_json() else [EpisodePrinter(explain=explain)]
+        listeners += [TraceWriter(trace, policy)] if trace else []
 
         def callback(transition: Transition) -> None:
             for listener in listeners:
@@ -208,10 +175,6 @@ def _run_once(
         episode = rollout(env, policy, seed, noise=noise, callback=callback, explain=with_rules)
         for listener in listeners:
             listener.end(episode)
-    if sheet:
-        head = f"{env.task.name}, {count(env.objects, 'object')}: {episode.outcome} after {episode.steps} steps"
-        details = f"{_named(who)}, seed {seed}{f', control noise {noise:g}' if noise else ''}"
-        write_atomically(sheet, contact_sheet(head, details, camera.tiles))
     return episode
 
 

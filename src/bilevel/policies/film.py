@@ -1,13 +1,12 @@
-"""An episode in pictures: a video as every browser plays it, a contact sheet of its decisions, names over things.
+"""An episode in pictures: a video as every browser plays it, and names over things.
 
 Write `with Video(path, fps=40) as video:` and in it `video.add(environment.render(), "pick(block1)")`.
 """
 
 from __future__ import annotations
 
-import io
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from fractions import Fraction
 from functools import lru_cache
@@ -25,7 +24,6 @@ from bilevel.tasks.scene_env import SceneEnv
 
 Image = NDArray[np.uint8]  # (height, width, 3), the top row first
 Places = Mapping[str, tuple[float, float]]  # for each name, the parts of the width and the height, from the top left
-Tile = tuple[Image, str]  # a picture with what is being done
 
 MAX_RATE = 30.0  # pictures per second: about what an eye can see
 ENCODER = {"crf": "20", "preset": "veryfast"}  # of quality: 0 is lossless, 51 the worst
@@ -48,41 +46,26 @@ def take_picture(env: SceneEnv, names: bool = False) -> Image:
 
 
 class EpisodeCamera:
-    """A callback of a rollout that films an episode: in a video every n-th step, and each decision on a sheet."""
+    """A callback of a rollout that films every n-th step of an episode."""
 
-    def __init__(
-        self, env: SceneEnv, video: Video | None, sheet: bool = False, *, names: bool = False, every: int | None = None
-    ) -> None:
+    def __init__(self, env: SceneEnv, video: Video, *, names: bool = False, every: int | None = None) -> None:
         """With `names`, these are written over the things in all pictures."""
-        self._env, self._video, self._sheet, self._names = env, video, sheet, names
+        self._env, self._video, self._names = env, video, names
         self._every = every or every_nth_step(env)
-        self._last: object = None  # the action whose picture was taken last
-        self.tiles: list[Tile] = []
 
     def __call__(self, transition: Transition) -> None:
-        episode, action = transition.episode, transition.episode.entries[-1].action
-        if self._sheet and action not in (None, self._last):
-            self._last = action
-            self._take_tile(f"step {episode.steps}: {action}")
-        if self._video and episode.steps % self._every == 0:
-            self._film(self._video, 1, caption(episode), episode)
+        episode = transition.episode
+        if episode.steps % self._every == 0:
+            self._film(1, caption(episode), episode)
 
     def end(self, episode: Episode) -> None:
         """Show for a second how it ended."""
-        if self._sheet:
-            self._take_tile(f"step {episode.steps}: {episode.outcome}")
-        if self._video:
-            self._film(self._video, round(self._video.fps), episode.outcome, episode)
+        self._film(round(self._video.fps), episode.outcome, episode)
 
-    def _film(self, video: Video, times: int, text: str, episode: Episode) -> None:
+    def _film(self, times: int, text: str, episode: Episode) -> None:
         picture, lines = take_picture(self._env, self._names), SENTENCE if episode.explain and episode.rules else 1
         for _ in range(times):
-            video.add(picture, text, lines)
-
-    def _take_tile(self, text: str) -> None:
-        if len(self.tiles) >= MAX_TILES:
-            del self.tiles[1::2]
-        self.tiles.append((take_picture(self._env, self._names), text))
+            self._video.add(picture, text, lines)
 
 
 # Videos
@@ -172,33 +155,6 @@ def _resized(picture: Image, width: int) -> Image:
 
     size = width, round(picture.shape[0] * width / picture.shape[1])
     return np.asarray(PillowImage.fromarray(picture).resize(size, PillowImage.Resampling.BOX), np.uint8)
-
-
-# Contact sheets
-
-TILES, COLUMNS = 12, 3
-MAX_TILES = 100  # kept while an episode goes on; so many that thinning them does not show
-TILE_WIDTH, GAP = 460, 16  # pixels
-HEADLINE = 60  # height
-
-
-def contact_sheet(headline: str, details: str, tiles: Sequence[Tile]) -> bytes:
-    """Return a PNG with a headline, and below it a grid of some of the pictures, evenly spread, with their captions."""
-    from PIL import Image as PillowImage
-
-    chosen = np.unique(np.linspace(0, len(tiles) - 1, min(TILES, len(tiles))).round().astype(int)).tolist()
-    pictures = [captioned(_resized(tiles[index][0], TILE_WIDTH), tiles[index][1]) for index in chosen]
-    height = max((len(picture) for picture in pictures), default=0) + GAP
-    width = COLUMNS * (TILE_WIDTH + GAP) + GAP
-    sheet = PillowImage.new("RGB", (width, 2 * HEADLINE + -(-len(pictures) // COLUMNS) * height), "white")
-    _write(sheet, headline, (GAP, 0.65 * HEADLINE), 34, DARK)
-    _write(sheet, details, (GAP, 1.4 * HEADLINE), 18, DARK)
-    for number, picture in enumerate(pictures):
-        row, column = divmod(number, COLUMNS)
-        sheet.paste(PillowImage.fromarray(picture), (GAP + column * (TILE_WIDTH + GAP), 2 * HEADLINE + row * height))
-    data = io.BytesIO()
-    sheet.save(data, "PNG", optimize=True)
-    return data.getvalue()
 
 
 # Names over things
