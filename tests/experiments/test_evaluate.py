@@ -57,7 +57,7 @@ def test_the_records_say_what_was_evaluated_in_order(path: Path) -> None:
     assert [(record.objects, record.episode) for record in records] == places
     assert [record.seed for record in records] == [evaluation_seed(0, *place) for place in places]
     assert all(record.success and record.reason is None for record in records)
-    assert [record.changes.own for record in records] == [2, 2, 4, 4]
+    assert [record.changes["own"] for record in records] == [2, 2, 4, 4]
     assert records == run(None)
 
 

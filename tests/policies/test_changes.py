@@ -14,7 +14,6 @@ from bilevel.policies.episode import (
     EXOGENOUS,
     FLICKER,
     OWN,
-    ChangeCounts,
     Episode,
     Period,
     attribute_changes,
@@ -119,13 +118,18 @@ def run(task: Task, objects: int, episode: int = 0, **arguments: Any) -> Episode
     return rollout(env, expert_policy(env), evaluation_seed(0, objects, episode))
 
 
+def kinds_in(episode: Episode) -> dict[str, int]:
+    """How many changes there were of each kind, without those of which there was none."""
+    return {kind: number for kind, number in episode.counts.items() if number}
+
+
 def test_where_nothing_happens_by_itself_all_that_an_expert_brings_about_is_meant() -> None:
-    assert run(TINY, 1).counts == ChangeCounts(own=2)
-    assert run(TINY_ACTING, 1).counts == ChangeCounts(own=2)  # although it does not say what it is doing
+    assert kinds_in(run(TINY, 1)) == {OWN: 2}
+    assert kinds_in(run(TINY_ACTING, 1)) == {OWN: 2}  # although it does not say what it is doing
 
 
 def test_arrivals_are_exogenous_and_do_not_hide_the_action_that_was_completed() -> None:
-    assert all(run(TINY, 3, episode).counts == ChangeCounts(own=6, exogenous=2) for episode in range(5))
+    assert all(kinds_in(run(TINY, 3, episode)) == {OWN: 6, EXOGENOUS: 2} for episode in range(5))
 
 
 def test_what_is_dropped_is_a_drop() -> None:
@@ -138,7 +142,7 @@ def test_what_is_dropped_is_a_drop() -> None:
         is_clumsy = begun + 8 <= len(calls) < begun + 18
         return np.zeros(3, np.float32) if is_clumsy else control(scene, action)
 
-    assert run(replace(TINY, expert=Expert(choose, butterfingers)), 1).counts == ChangeCounts(own=3, drop=1)
+    assert kinds_in(run(replace(TINY, expert=Expert(choose, butterfingers)), 1)) == {OWN: 3, DROP: 1, "unexpected": 1}
 
 
 LAMPS = parse_adl_domain("""(define (domain lamps) (:requirements :adl) (:types lamp)

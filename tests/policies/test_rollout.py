@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given as for_all
 from hypothesis import strategies as st
 
-from bilevel.policies.episode import NO_ACTION, SETTLED, STOPPED, ChangeCounts, Episode
+from bilevel.policies.episode import NO_ACTION, OWN, SETTLED, STOPPED, Episode
 from bilevel.policies.policy import BilevelPolicy, HighLevelPolicy, LabellingPolicy, Policy, expert_policy
 from bilevel.policies.rollout import LONG, Perturb, Perturbation, Transition, rollout
 from bilevel.symbolic.domain import Action, Atom, BadInput, Facts
@@ -75,7 +75,7 @@ def test_an_expert_succeeds_and_every_step_is_seen(env: SceneEnv) -> None:
     assert all(step.control is step.executed for _, step in steps)
     assert episode.scene is env.scene
     assert steps[0][1].scene == env.reset(3)
-    assert episode.counts == ChangeCounts(own=2)
+    assert [change.kind for change in episode.changes] == [OWN, OWN]
 
 
 def test_the_end_of_an_episode_has_an_outcome_and_a_reason(env: SceneEnv) -> None:

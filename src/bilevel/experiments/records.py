@@ -19,7 +19,7 @@ import msgspec
 
 from bilevel.files import require_writable
 from bilevel.json_files import Amount, Count, Name, Plain, decode, read_bytes
-from bilevel.policies.episode import ChangeCounts, Incident
+from bilevel.policies.episode import Incident
 from bilevel.symbolic.domain import BadInput
 from bilevel.tasks.scene_env import SUCCESS
 
@@ -58,7 +58,7 @@ class Record:
     outcome: str
     reason: str | None  # why it did not succeed
     steps: Count
-    changes: ChangeCounts
+    changes: dict[str, Count]  # of the state, by what brought them about
     versions: dict[str, str]
     settings: dict[str, Plain] = field(default_factory=dict)  # of the method
     perception: str = ""  # what is wrong with what is seen, as `--perception` takes it
@@ -78,12 +78,7 @@ class Record:
         incidents = None if self.incidents is None else [incident.as_json() for incident in self.incidents]
         flat = asdict(replace(self, incidents=None))
         del flat["seconds"]
-        return json.dumps({**flat, "changes": counts_of(self.changes), "incidents": incidents}) + "\n"
-
-
-def counts_of(changes: ChangeCounts) -> dict[str, int]:
-    """Return the numbers of changes of each kind, and of all that were unexpected."""
-    return {**asdict(changes), "unexpected": changes.unexpected}
+        return json.dumps({**flat, "incidents": incidents}) + "\n"
 
 
 class Timing(msgspec.Struct, frozen=True):

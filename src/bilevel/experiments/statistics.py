@@ -15,9 +15,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from bilevel.experiments.records import Record, counts_of
+from bilevel.experiments.records import Record
 from bilevel.methods.methods import RunnablePolicy
-from bilevel.policies.episode import INCIDENT_KINDS, ChangeCounts, Episode
+from bilevel.policies.episode import INCIDENT_KINDS, OWN, Episode, count_changes
 from bilevel.symbolic.domain import BadInput
 from bilevel.tasks.task import Task
 from bilevel.versions import versions
@@ -50,16 +50,17 @@ def summarise(records: Sequence[Record]) -> dict[str, Any]:
     """Return how these episodes went, as `--json` prints it, with rounded numbers."""
     steps = [record.steps for record in records if record.success]
     reasons = Counter(record.reason for record in records if record.reason is not None)
-    changes = sum((record.changes for record in records), ChangeCounts())
+    changes = {kind: sum(record.changes.get(kind, 0) for record in records) for kind in count_changes([])}
+    answered_for = changes[OWN] + changes["unexpected"]
     return {
         "episodes": len(records),
         "successes": len(steps),
         "interval": [round(bound, 4) for bound in wilson_interval(len(steps), len(records))],
         "mean_steps": round(sum(steps) / len(steps), 1) if steps else None,
         "reasons": dict(sorted(reasons.items(), key=lambda item: (-item[1], item[0]))),
-        "changes": counts_of(changes),
+        "changes": changes,
         "recovery": {kind: sum(record.recovery.get(kind, 0) for record in records) for kind in INCIDENT_KINDS},
-        "refinement": None if changes.refinement is None else round(changes.refinement, 4),
+        "refinement": round(changes[OWN] / answered_for, 4) if answered_for else None,
     }
 
 

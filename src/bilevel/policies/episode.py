@@ -14,10 +14,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, partial
 from itertools import groupby
-from operator import add
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -39,7 +38,7 @@ WAIT, PLAN, NUDGE, RETRY, OTHER, STOP = INCIDENT_KINDS = "wait", "plan", "nudge"
 NO_RULE, UNSEEN, JAM, STALL = "no rule", "unseen", "jam", "stall"
 
 # Changes of the state, by what brought them about.
-OWN, EXOGENOUS, DROP, COLLISION, FLICKER = "own", "exogenous", "drop", "collision", "flicker"
+OWN, EXOGENOUS, DROP, COLLISION, FLICKER = CHANGE_KINDS = "own", "exogenous", "drop", "collision", "flicker"
 UNEXPECTED = DROP, COLLISION, FLICKER
 SETTLING = 5  # steps in which a change that is undone is a flicker, and that labels may take to settle
 MAX_LOOKED_PAST = 50  # states in a row, however short-lived
@@ -135,14 +134,6 @@ class LogEntry:
         """Why this is done, in English."""
         return sentence(*self.match) if self.match else None
 
-    def is_like(self, state: Facts, goal: Facts, action: Action | None) -> bool:
-        """Whether nothing has changed since; mostly these are the very same objects, which is found at once."""
-        return (
-            (self.state is state or self.state == state)
-            and (self.action is action or self.action == action)
-            and (self.goal is goal or self.goal == goal)
-        )
-
 
 @dataclass
 class Episode:
@@ -177,10 +168,9 @@ class Episode:
     ) -> LogEntry | None:
         """Add an entry for the present step if anything is new, and return it; known `incidents` are left out."""
         last = self.entries[-1] if self.entries else None
-        if self._remarks:
-            events = (*events, *self._remarks)
-        new_incidents = tuple(incidents[self._noted :]) if incidents else ()
-        if last is not None and not events and not new_incidents and last.is_like(state, goal, action):
+        events, new_incidents = (*events, *self._remarks), tuple(incidents[self._noted :])
+        is_new = last is None or (last.state, last.goal, last.action) != (state, goal, action)
+        if not (is_new or events or new_incidents):
             return None
         match = self.rules.explain(state, goal) if self.explain and self.rules and action else None
         if match is not None and match.action != action:  # what is done is not what the rules say
@@ -210,11 +200,8 @@ class Episode:
 
     def decisions(self) -> list[LogEntry]:
         """Return the entries with which another action begins."""
-        found: list[LogEntry] = []
-        for entry in self.entries:
-            if entry.action is not None and not (found and found[-1].action == entry.action):
-                found.append(entry)
-        return found
+        acting = (entry for entry in self.entries if entry.action is not None)
+        return [next(group) for _, group in groupby(acting, key=lambda entry: entry.action)]
 
     @cached_property
     def changes(self) -> list[AttributedChange]:
@@ -232,7 +219,7 @@ class Episode:
         return attribute_changes(self.domain, periods, self.scene.objects)
 
     @property
-    def counts(self) -> ChangeCounts:
+    def counts(self) -> dict[str, int]:
         """How many changes of each kind there were."""
         return count_changes(self.changes)
 
@@ -257,7 +244,7 @@ class Episode:
 # What brought about each change of the state
 
 # The paper assumes that a low level which executes an action brings about that action's effects and no others (downward
-# refinement). How often that holds is `ChangeCounts.refinement`.
+# refinement). A summary of results says how often that holds.
 #
 # | kind | a change of the state while an action is being done |
 # |---|---|
@@ -286,34 +273,10 @@ class AttributedChange(NamedTuple):
     steps: int
 
 
-@dataclass(frozen=True)
-class ChangeCounts:
-    """How many changes of each kind there were; those of several episodes can be added."""
-
-    own: int = 0
-    exogenous: int = 0
-    drop: int = 0
-    collision: int = 0
-    flicker: int = 0
-
-    @property
-    def unexpected(self) -> int:
-        """How many changes were drops, collisions or flickers."""
-        return self.drop + self.collision + self.flicker
-
-    @property
-    def refinement(self) -> float | None:
-        """The part of the changes that are the policy's to answer for which the chosen action explains."""
-        answered_for = self.own + self.unexpected
-        return self.own / answered_for if answered_for else None
-
-    def __add__(self, other: ChangeCounts) -> ChangeCounts:
-        return ChangeCounts(*map(add, astuple(self), astuple(other)))
-
-
-def count_changes(changes: Sequence[AttributedChange]) -> ChangeCounts:
-    """Return how many changes there are of each kind."""
-    return ChangeCounts(**Counter(change.kind for change in changes))
+def count_changes(changes: Sequence[AttributedChange]) -> dict[str, int]:
+    """Return how many changes there are of each kind, and how many of them are unexpected."""
+    counts = {**dict.fromkeys(CHANGE_KINDS, 0), **Counter(change.kind for change in changes)}
+    return {**counts, "unexpected": sum(counts[kind] for kind in UNEXPECTED)}
 
 
 def attribute_changes(domain: Domain, periods: Sequence[Period], objects: Mapping[str, str]) -> list[AttributedChange]:
@@ -417,14 +380,14 @@ def reason_of_failure(outcome: str, steps: int, changes: Sequence[AttributedChan
         return REASON_OF_OUTCOME.get(outcome, "terminated")
     late = [change for change in changes if change.timestep > steps - LAST_PART]
     last = count_changes(late)
-    if last.flicker >= MANY_FLICKERS and 2 * last.flicker > len(late):
+    if last[FLICKER] >= MANY_FLICKERS and 2 * last[FLICKER] > len(late):
         return "label"
     effects = [change.timestep for change in changes if change.kind not in (FLICKER, EXOGENOUS)]
     longest = max((change.steps for change in changes if change.kind == OWN), default=LAST_PART)
     if not effects or steps - effects[-1] >= min(LAST_PART, MUCH_LONGER * longest):
         return STALL
-    if 2 * (last.drop + last.collision) >= max(last.own, 1):
-        return DROP if last.drop >= last.collision else COLLISION
+    if 2 * (last[DROP] + last[COLLISION]) >= max(last[OWN], 1):
+        return DROP if last[DROP] >= last[COLLISION] else COLLISION
     return "time"
 
 

@@ -7,7 +7,6 @@ import io
 import sys
 import textwrap
 from collections import Counter
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +66,7 @@ def why_failed(episode: Episode) -> str | None:
     """Return why an episode failed: a line, and where no rule applies, what each one lacks; `None` for a success."""
     if episode.reason is None:
         return None
-    why, rules = REASONS[episode.reason].format(**asdict(episode.counts)), episode.rules
+    why, rules = REASONS[episode.reason].format(**episode.counts), episode.rules
     if episode.reason == NO_RULE and rules is not None:
         last, objects = episode.entries[-1], {**rules.domain.constants, **episode.scene.objects}
         lacking = why_not(rules.rules, rules.domain, last.state, last.goal, objects)

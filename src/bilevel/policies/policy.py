@@ -24,6 +24,8 @@ class Policy:
     goal: Facts = NO_FACTS
     action: Action | None = None  # that is being done, if it says so
     incidents: Sequence[Incident] = ()  # the times in this episode that it could not go on as usual
+    rules: RulePolicy | None = None  # that it follows, and can be explained by
+    domain: Domain | None = None  # whose actions it does, where it is not that of the task
     is_memoryless = False  # whether what it does depends on what it sees alone
     acts_elsewhere = False  # in a process of its own
 
@@ -40,16 +42,6 @@ class Policy:
     def believed(self, scene: Scene) -> Scene:
         """Return what it takes to be there, given what was seen last."""
         return scene
-
-    @property
-    def rules(self) -> RulePolicy | None:
-        """The rules that it follows, and can be explained by."""
-        return None
-
-    @property
-    def domain(self) -> Domain | None:
-        """The domain whose actions it does, where it is not that of the task."""
-        return None
 
     @property
     def failure(self) -> tuple[str, str] | None:
@@ -109,19 +101,12 @@ class BilevelPolicy(LabellingPolicy):
         """With an `estimator`, what is labelled and acted upon is its estimate of what is seen."""
         super().__init__(labels)
         self.high, self.low, self.estimator = high, low, estimator
+        self.domain, self.rules = high.domain, high if isinstance(high, RulePolicy) else None
         self.scene: Scene  # seen last, or what is estimated from that
         self._begun = False
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.high!r}, {self.low!r})"
-
-    @property
-    def rules(self) -> RulePolicy | None:
-        return self.high if isinstance(self.high, RulePolicy) else None
-
-    @property
-    def domain(self) -> Domain | None:
-        return self.high.domain
 
     @property
     def failure(self) -> tuple[str, str] | None:
@@ -135,8 +120,8 @@ class BilevelPolicy(LabellingPolicy):
             self.estimator.reset()
             scene = self.estimator.update(scene)
         self._begun, self.scene = True, scene
-        self._roster: Roster | None = scene.roster  # that the choice was made for
         super().reset(scene)
+        self._chosen_for: tuple[Facts, Facts, Roster] | None = self.state, self.goal, scene.roster
         self.high.reset(self.state, self.goal, scene.objects)
         self.action = self.high.choose(self.state, self.goal)
 
@@ -152,18 +137,17 @@ class BilevelPolicy(LabellingPolicy):
         if self.estimator:
             scene = self.estimator.update(scene)
         self.scene = scene
-        state, goal = self.labels.state(scene), self.labels.goal(scene)
-        others = scene.roster is not self._roster and scene.roster != self._roster
-        if _same(state, self.state) and _same(goal, self.goal) and not others:  # then the action stays the same, too
+        situation = self.labels.state(scene), self.labels.goal(scene), scene.roster
+        if situation == self._chosen_for:  # mostly all three are the very same, which comparing tuples finds at once
             return False
-        self._roster = scene.roster
+        self._chosen_for = situation
         self.high.declare(scene.objects)
-        self.action = self.high.choose(state, goal)
-        self.state, self.goal = state, goal
+        self.state, self.goal, _ = situation
+        self.action = self.high.choose(self.state, self.goal)
         return True
 
     def reconsider(self) -> None:
-        self._roster = None
+        self._chosen_for = None
 
     def control(self, action: Action) -> Control:
         """How to do an action in what was seen last."""
@@ -174,11 +158,6 @@ class BilevelPolicy(LabellingPolicy):
         if self.estimator and control is not None:
             self.estimator.act(control)
         return control
-
-
-def _same(first: Facts, second: Facts) -> bool:
-    """Labels that remember sets of facts often give the very same one, which comparing sets does not notice."""
-    return first is second or first == second
 
 
 # A task's expert as a policy: it shows the task, and it is the measure of what learns from it

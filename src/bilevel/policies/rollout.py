@@ -54,12 +54,10 @@ def rollout(
     episode = Episode(seed, policy.rules, policy.domain or env.task.domain, explain)
     thinking, moving = Stopwatch(perf_counter if policy.acts_elsewhere else cpu_seconds), Stopwatch(cpu_seconds)
     rest = RestWatch() if policy.is_memoryless and perturb is None else None
-    scene, outcome = env.reset(seed), None
-    if env.is_done_already:
-        outcome = SUCCESS
-    else:
-        with thinking:  # a policy may plan here
-            policy.reset(scene)
+    scene = env.reset(seed)
+    with thinking:  # a policy may plan here
+        policy.reset(scene)
+    outcome = SUCCESS if env.is_done_already else None
     while outcome is None:
         with thinking:
             control = _control(policy, scene)
