@@ -10,14 +10,7 @@ import gymnasium
 import numpy as np
 import pytest
 
-from bilevel.demonstrations.collect import (
-    Recorder,
-    causes,
-    collect,
-    collection_settings,
-    replay,
-    replay_episode,
-)
+from bilevel.demonstrations.collect import Recorder, causes, collect, collection_settings, replay, replay_episode
 from bilevel.demonstrations.dataset import MANIFEST, Demonstration, Demonstrations
 from bilevel.progress import Progress
 from bilevel.symbolic.domain import BadInput

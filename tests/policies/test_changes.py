@@ -8,16 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bilevel.policies.episode import (
-    COLLISION,
-    DROP,
-    EXOGENOUS,
-    FLICKER,
-    OWN,
-    Episode,
-    Period,
-    attribute_changes,
-)
+from bilevel.policies.episode import COLLISION, DROP, EXOGENOUS, FLICKER, OWN, Episode, Period, attribute_changes
 from bilevel.policies.policy import expert_policy
 from bilevel.policies.rollout import rollout
 from bilevel.seeds import evaluation_seed

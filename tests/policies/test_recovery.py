@@ -12,14 +12,7 @@ import pytest
 from bilevel.lowlevel.encoding import Unseen
 from bilevel.policies.episode import NO_ACTION, Episode
 from bilevel.policies.policy import BilevelPolicy, ControllingExpert, LowLevelPolicy, expert_policy
-from bilevel.policies.recovery import (
-    NO_RECOVERY,
-    ONLY_WAIT,
-    Body,
-    RecoveringPolicy,
-    Recovery,
-    parse_recovery,
-)
+from bilevel.policies.recovery import NO_RECOVERY, ONLY_WAIT, Body, RecoveringPolicy, Recovery, parse_recovery
 from bilevel.policies.rollout import Transition, rollout
 from bilevel.rules.rule_file import parse_rules
 from bilevel.rules.rule_policy import RulePolicy

@@ -18,13 +18,7 @@ from bilevel.symbolic.domain import BadInput, Domain, Outcome, Problem
 from bilevel.symbolic.pddl import parse_problem, write_problem
 from bilevel.symbolic.plans import validate
 from bilevel.symbolic.semantics import GroundAction
-from bilevel.tabletop.problems import (
-    GENERATORS,
-    domain_text,
-    generate_problem,
-    shipped_domain,
-    training_problems,
-)
+from bilevel.tabletop.problems import GENERATORS, domain_text, generate_problem, shipped_domain, training_problems
 
 COMPLETED = Path(__file__).parents[1] / "rules" / "golden"
 

@@ -31,13 +31,7 @@ from bilevel.lowlevel.numpy_network import (
 from bilevel.policies.policy import BilevelPolicy, LowLevelPolicy
 from bilevel.policies.recovery import NO_RECOVERY, Body, RecoveringPolicy, Recovery
 from bilevel.rules.rule import Rule
-from bilevel.rules.rule_file import (
-    consistent_names,
-    domain_line,
-    format_rules,
-    read_rules,
-    require_open_world,
-)
+from bilevel.rules.rule_file import consistent_names, domain_line, format_rules, read_rules, require_open_world
 from bilevel.rules.rule_policy import RulePolicy
 from bilevel.symbolic.domain import BadInput, Domain
 from bilevel.symbolic.expressions import read_text
@@ -271,17 +265,11 @@ def read_card(folder: Path) -> Card:
             raise BadInput(f"{folder}: not complete; run the same `bilevel learn` again to go on")
         raise BadInput(f"{folder}: no policy: there is no {POLICY} in it")
     data = read_bytes(path)
-    number = decode(data, _Format, path).format
+    number = decode(data, dict[str, Any], path).get("format")
     if number != FORMAT:
-        remedy = "upgrade bilevel" if number > FORMAT else "learn it again"
+        remedy = "upgrade bilevel" if isinstance(number, int) and number > FORMAT else "learn it again"
         raise BadInput(f"{path}: of format {number}, but this version of bilevel reads {FORMAT}; {remedy}")
     return decode(data, Card, path)
-
-
-class _Format(msgspec.Struct):
-    """What all versions of policy.json have."""
-
-    format: int
 
 
 def read_domain_and_weights(folder: Path) -> tuple[Domain, Weights]:

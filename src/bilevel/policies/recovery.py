@@ -126,12 +126,12 @@ class RecoveringPolicy(BilevelPolicy):
     ) -> None:
         super().__init__(labels, high, low, estimator)
         self._recovery, self._body = recovery, body
-        self._forget()
-
-    def _forget(self) -> None:
-        self.incidents: list[Incident] = []
         self._stopped: tuple[str, str] | None = None  # why it does nothing any more
-        self._step = 0  # of this episode
+
+    def reset(self, scene: Scene) -> None:
+        super().reset(scene)
+        self.incidents: list[Incident] = []
+        self._stopped, self._step = None, 0  # of this episode
         self._last: Control | None = None  # control that was given
         self._waited = 0  # steps in a row
         self._steps: dict[Situation, int] = {}  # in each situation, since a new one came about
@@ -142,15 +142,11 @@ class RecoveringPolicy(BilevelPolicy):
         self._pushes = 0  # steps of backing off that are still to come
         self._avoided: set[Action] = set()
         self._guide: PlanGuide | None = None  # along a plan, whatever the rules say
+        self._enter()
 
     @property
     def failure(self) -> tuple[str, str] | None:
         return self._stopped
-
-    def reset(self, scene: Scene) -> None:
-        super().reset(scene)
-        self._forget()
-        self._enter()
 
     def act(self, scene: Scene) -> Control | None:
         if self.look(scene):
