@@ -36,7 +36,7 @@ OWED = {
     "planning": 100,
     "rule_learning": 10,
     "tasks": 15,
-    "policies": 320,
+    "policies": 195,
     "demonstrations": 110,
     "learning": 340,
     "tabletop": 80,
