@@ -32,7 +32,7 @@ class Allowed(NamedTuple):
 LAYERS: Mapping[str, Allowed] = {
     "native": Allowed(()),
     "symbolic": Allowed(("compiled",)),
-    "rules": Allowed(("symbolic", "compiled")),
+    "rules": Allowed(("symbolic", "compiled", "progress")),
     "planning": Allowed(("symbolic", "compiled", "files"), ("matplotlib",)),
     "rule_learning": Allowed(("symbolic", "rules", "planning"), ("numpy",)),
     "tasks": Allowed(("symbolic", "seeds"), (*NUMERICAL, "gymnasium")),

@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 import pytest
 from notation import facts
 
-from bilevel.rules import printed_algorithm
-from bilevel.rules.learning import PRINTED, learn_rules
+from bilevel.rules import learning
+from bilevel.rules.learning import PRINTED, Exploded, learn_rules
 from bilevel.rules.matching import best_matches
-from bilevel.rules.printed_algorithm import Exploded
 from bilevel.rules.rule import Rule
 from bilevel.rules.solving import solve
 from bilevel.rules.traces import Trace, TraceStep
@@ -113,7 +112,7 @@ def test_conditions_double_with_each_action_of_several_outcomes(number: int) -> 
 
 
 def test_there_is_a_bound_which_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(printed_algorithm, "MOST_CONDITIONS", 7)
+    monkeypatch.setattr(learning, "MOST_CONDITIONS", 7)
     assert learn_rules([colours(2)], COLOUR, PRINTED)
     message = "13 actions before the end of a trace of 15 it has more than 7 conditions, and is given up$"
     with pytest.raises(Exploded, match=message):

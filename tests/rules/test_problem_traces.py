@@ -13,13 +13,7 @@ from bilevel.rules.learning import learn_rules
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import domain_line, format_rules
 from bilevel.rules.solving import Stop, solve
-from bilevel.rules.traces import (
-    MOST_REPLANNED,
-    GroundPlan,
-    ProblemTraces,
-    traces_from_problem,
-    traces_from_problems,
-)
+from bilevel.rules.traces import MOST_REPLANNED, GroundPlan, ProblemTraces, traces_from_problems
 from bilevel.symbolic.domain import Atom, Domain, Facts, Problem
 from bilevel.symbolic.pddl import parse_domain
 from bilevel.symbolic.plans import validate
@@ -242,14 +236,6 @@ def test_each_trace_serves_one_goal_from_the_state_reached_so_far() -> None:
             assert following.state == step.next_state
     starts = {trace.steps[0].state for trace in found.traces}
     assert starts > {problem.state for problem in problems}
-
-
-def test_problems_may_be_planned_for_in_any_order() -> None:
-    domain, problems = small_tasks("ferry", 3)
-    parts = [
-        traces_from_problem(domain, p, n, plan_for, orders=2, seed=5) for n, p in reversed(list(enumerate(problems)))
-    ]
-    assert ProblemTraces.joined(reversed(parts)) == traces_from_problems(domain, problems, plan_for, orders=2, seed=5)
 
 
 def test_the_planner_is_asked_only_once_about_the_same_thing() -> None:

@@ -100,7 +100,7 @@ def test_every_low_level_step_gets_the_action_it_helped_to_bring_about() -> None
 
 @pytest.mark.parametrize("states", [[], [START], [START] * 20])
 def test_without_a_change_there_is_nothing_to_explain(states: list[Facts]) -> None:
-    assert abstract(states) == Abstraction((), (None,) * len(states), 0, 0)
+    assert abstract(states) == Abstraction((), (None,) * len(states))
 
 
 @pytest.mark.parametrize("length", range(1, SETTLING + 1))
@@ -132,7 +132,7 @@ def test_a_flicker_is_no_change() -> None:
     assert [done(trace) for trace in found.traces] == [["pick(a)"]]
     assert named(found.actions) == ["pick(a)"] * len(flickering) + ["-"] * 2
     assert found.exogenous == 0
-    assert abstract(flickering) == Abstraction((), (None,) * len(flickering), 0, 0)
+    assert abstract(flickering).changes == ()
     assert [(each.step, each.before - each.after) for each in found.flickers] == [
         (3, facts("clear m")),
         (9, facts("clear l")),
@@ -153,12 +153,12 @@ def test_an_exogenous_change_ends_the_trace_and_another_begins() -> None:
     assert named(found.actions[18:27]) == ["-"] * 9
     assert named(found.actions[27:36]) == ["pick(a)"] * 9
     assert (found.exogenous, found.ambiguous) == (1, 0)
-    assert found.unclear == (Change(27, PLACED, TELEPORTED),)
+    assert found.changes[2] == Change(27, PLACED, TELEPORTED)
 
 
 def test_an_exogenous_change_may_be_short_lived() -> None:
     short = abstract([PLACED] * 9 + [TELEPORTED] * 2)
-    assert short == Abstraction((), (None,) * 11, 1, 0)
+    assert short == Abstraction((), (None,) * 11, (Change(9, PLACED, TELEPORTED),))
     again = after(TELEPORTED, "pick b")
     found = abstract([PLACED] * 9 + [TELEPORTED] * 2 + [again] * 9 + [after(again, "place b m")] * 9)
     assert found.exogenous == 1
@@ -235,7 +235,7 @@ def test_of_several_explanations_the_first_is_taken_and_the_case_counted() -> No
         found = abstract([CLOSED, ROLLED], {name: objects[name] for name in order}, GACHA)
         assert named(found.actions) == ["roll(box, a-button)", "-"]
         assert found.ambiguous == 1
-        (change,) = found.unclear
+        (change,) = found.changes
         assert named(change.actions) == ["roll(box, a-button)", "roll(box, button)"]
 
 

@@ -16,8 +16,7 @@ from bilevel.symbolic.domain import BadInput
 if TYPE_CHECKING:
     from bilevel.progress import Callback
     from bilevel.rules.rule import Rule
-    from bilevel.rules.traces import ProblemTraces
-    from bilevel.symbolic.domain import Domain, Problem
+    from bilevel.symbolic.domain import Domain
 
 rules_argument = argument("file", "FILE", "Rule file.")
 
@@ -220,6 +219,9 @@ def _from_problems(
     domain_path: Path, files: Sequence[Path], algorithm: str, seconds: float, callback: Callback, **planning: Any
 ) -> RulesFound:
     """Learn from all states of problems where these can be listed, else from plans for their goals."""
+    from bilevel.planning.planners import plan_function
+    from bilevel.rules.traces import traces_from_problems
+
     domain, problems = read(domain_path, *files)
     source = count(problems, "problem")
     if algorithm != "single-goal":
@@ -230,25 +232,11 @@ def _from_problems(
             return RulesFound(domain, rules, source, {"unsolved": unsolved}, notes)
         if algorithm == "states":
             raise BadInput("--algorithm states: nature makes choices, or every problem has too many states to list")
-    found = _planned(domain, problems, callback, **planning)
+    planner, seed, orders = planning["planner"], planning["seed"], planning["orders"]
+    plan_for = plan_function(planner, planning["time_limit"])
+    found = traces_from_problems(domain, problems, plan_for, orders=orders, seed=seed, callback=callback)
     skipped = {str(files[place]): [*map(str, goals)] for place, goals in found.skipped.items()}
     notes = [f"no plan found for goals of {len(skipped)} of {source}, left out:"] if skipped else []
     notes += [f"{name}: {', '.join(goals)}" for name, goals in skipped.items()]
-    source += f", goals in {planning['orders']} random orders, {count(found.traces, 'trace')}"
-    source += f"; planner {planning['planner']}, seed {planning['seed']}"
+    source += f", goals in {orders} random orders, {count(found.traces, 'trace')}; planner {planner}, seed {seed}"
     return RulesFound(domain, bilevel.learn_rules(found.traces, domain), source, {"skipped": skipped}, notes)
-
-
-def _planned(
-    domain: Domain, problems: Sequence[Problem], callback: Callback, *, planner: str, time_limit: float, **options: Any
-) -> ProblemTraces:
-    """Return the traces of plans for the goals of problems."""
-    from bilevel.planning.planners import plan_function
-    from bilevel.progress import Progress
-    from bilevel.rules.traces import ProblemTraces, traces_from_problem
-
-    found, plan_for = [], plan_function(planner, time_limit)
-    for number, problem in enumerate(problems):
-        callback(Progress("planning", number, len(problems)))
-        found.append(traces_from_problem(domain, problem, number, plan_for, **options))
-    return ProblemTraces.joined(found)

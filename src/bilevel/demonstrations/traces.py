@@ -111,7 +111,8 @@ class Contents:
         self.goals.update(fact.predicate for fact in goals[-1])
         self.reached.update(fact.predicate for fact in goals[-1] & states[-1])
         events = {timestep for timestep, _ in demonstration.events}
-        for noted, changes in ((self._unclear, found.unclear), (self._flickers, found.flickers)):
+        unclear = [change for change in found.changes if len(change.actions) != 1]
+        for noted, changes in ((self._unclear, unclear), (self._flickers, found.flickers)):
             noted += (Noted(number, each, demonstration.objects, each.step in events) for each in changes)
 
     @property

@@ -293,13 +293,13 @@ class _Check:
         require_declared(self.domain, number, episode)
         goals = [NO_FACTS] * len(states)
         found = traces_from_states(self.domain, states, goals, episode.objects)
-        for change in found.clear:
-            report.actions[change.actions[0].name] += 1
-            report.settled += states[change.step - 1] != change.before
-            self._explained.append(Noted(number, change, objects))
-            self._occurrences[change.actions[0].name].note(change)
-        for change in found.unclear:
-            if change.actions:
+        for change in found.changes:
+            if len(change.actions) == 1:
+                report.actions[change.actions[0].name] += 1
+                report.settled += states[change.step - 1] != change.before
+                self._explained.append(Noted(number, change, objects))
+                self._occurrences[change.actions[0].name].note(change)
+            elif change.actions:
                 self._ambiguous.append(Noted(number, change, objects))
                 self._possible.update({action.name for action in change.actions})
             else:

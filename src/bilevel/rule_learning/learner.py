@@ -24,8 +24,7 @@ import numpy as np
 from bilevel.planning.planner import Deadline
 from bilevel.rule_learning.spaces import FAR, Numbers, Space, States
 from bilevel.rules.closures import MARK, can_be_chained
-from bilevel.rules.learning import rules_of_segment
-from bilevel.rules.lifting import order_of
+from bilevel.rules.learning import order_of, rules_of_segment
 from bilevel.rules.matching import Binding, bind_action, direct_waits, free_variables, predecessors, unify
 from bilevel.rules.paths import PATH, path_of, path_predicates
 from bilevel.rules.rule import GoalOrder, Rule, canonical

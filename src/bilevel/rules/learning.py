@@ -1,7 +1,7 @@
 """From traces to rules: cut at every goal, regress, lift, and keep what is not said already.
 
-A pure function of the traces: the same traces give the same rules in the same order, byte for byte. The paper's own
-algorithm, which does not give a working policy, is in `printed_algorithm`.
+A pure function of the traces: the same traces give the same rules in the same order, byte for byte. At the end stands
+the paper's own algorithm exactly as it is printed, to be compared with: it does not give a working policy.
 """
 
 from __future__ import annotations
@@ -13,61 +13,62 @@ from itertools import product
 
 from bilevel.rules.closures import MARK, closures_in
 from bilevel.rules.derived import with_closures
-from bilevel.rules.lifting import differences, lift
-from bilevel.rules.matching import Binding, join
-from bilevel.rules.printed_algorithm import printed_rules
-from bilevel.rules.rule import Rule, canonical, inequality
+from bilevel.rules.matching import narrowest_join
+from bilevel.rules.rule import GoalOrder, Rule, canonical, inequality
 from bilevel.rules.traces import Trace, TraceStep, segments
-from bilevel.symbolic.domain import EQUALITY, ROOT_TYPE, Atom, BadInput, Domain, Facts, Outcome, Parameter, is_variable
-from bilevel.symbolic.semantics import Condition, GroundAction, regress
+from bilevel.symbolic.domain import (
+    EQUALITY,
+    NO_FACTS,
+    ROOT_TYPE,
+    Action,
+    Atom,
+    BadInput,
+    Domain,
+    Facts,
+    Outcome,
+    Parameter,
+)
+from bilevel.symbolic.semantics import (
+    Condition,
+    GroundAction,
+    bind_outcome,
+    makes_object,
+    natures_choices,
+    regress,
+    substitute,
+    substitute_all,
+)
 
 SINGLE_GOAL, PRINTED = ALGORITHMS = ("single-goal", "printed")
+MOST_CONDITIONS = 5_000  # of the printed algorithm at one step; up to twice as many after each action of two outcomes
 
 
 def learn_rules(traces: Iterable[Trace], domain: Domain, algorithm: str = SINGLE_GOAL) -> tuple[Rule, ...]:
-    """Return the rules that the traces show, by priority and then by text.
+    """Return the rules that the traces show, by priority and then by text; the order of the traces does not matter.
 
-    With the `algorithm` "printed" they are those of Algorithm 1 as the paper prints it, to be compared with.
+    A rule with inequalities that only keep its own plan from going wrong comes again relaxed, that is, without them,
+    after all others: where the only objects at hand coincide, trying is better than standing still. With the
+    `algorithm` "printed" the rules are those of Algorithm 1 as the paper prints it.
     """
     if algorithm not in ALGORITHMS:
         raise BadInput(f"unknown algorithm '{algorithm}'; known ones: {', '.join(ALGORITHMS)}")
     if algorithm == PRINTED:
         return printed_rules(traces, domain)
-    learner = RuleLearner(domain)
+    strict, relaxed = dict[Rule, int](), dict[Rule, int]()  # the lowest priority of equal rules
     for trace in traces:
-        learner.add(trace)
-    return learner.rules()
+        for goal, steps in segments(trace):
+            for both in rules_of_segment(goal, steps, trace.objects, domain):
+                for lowest, rule in zip((strict, relaxed), both, strict=True):
+                    bare = replace(rule, priority=0)
+                    lowest[bare] = min(rule.priority, lowest.get(bare, rule.priority))
+    longest = max(strict.values(), default=0)
+    rules = [replace(bare, priority=priority) for bare, priority in strict.items()]
+    rules += [replace(bare, priority=longest + p) for bare, p in relaxed.items() if bare not in strict]
+    return without_subsumed(_in_order(rules), domain)
 
 
-class RuleLearner:
-    """Learns from one trace after the other; in which order they come does not matter for the rules.
-
-    A rule with inequalities that only keep its own plan from going wrong comes again relaxed, that is, without them,
-    after all others: where the only objects at hand coincide, trying is better than standing still.
-    """
-
-    def __init__(self, domain: Domain) -> None:
-        self._domain = domain
-        self._strict: dict[Rule, int] = {}
-        self._relaxed: dict[Rule, int] = {}
-
-    def add(self, trace: Trace) -> bool:
-        """Learn from a trace; return whether it shows a rule that is new or has a lower priority than before."""
-        found = [
-            (rule, without_inequalities)
-            for goal, steps in segments(trace)
-            for rule, without_inequalities in rules_of_segment(goal, steps, trace.objects, self._domain)
-        ]
-        news = [_note(self._strict, rule) for rule, _ in found]
-        news += [_note(self._relaxed, relaxed) for _, relaxed in found]
-        return any(news)
-
-    def rules(self) -> tuple[Rule, ...]:
-        """Return the rules of all traces so far, by priority and then by text."""
-        longest = max(self._strict.values(), default=0)
-        rules = [replace(bare, priority=p) for bare, p in self._strict.items()]
-        rules += [replace(bare, priority=longest + p) for bare, p in self._relaxed.items() if bare not in self._strict]
-        return without_subsumed(sorted(rules, key=lambda rule: (rule.priority, str(rule))), self._domain)
+def _in_order(rules: Iterable[Rule]) -> list[Rule]:
+    return sorted(rules, key=lambda rule: (rule.priority, str(rule)))
 
 
 def extend_rules(rules: Sequence[Rule], traces: Iterable[Trace], domain: Domain) -> tuple[Rule, ...]:
@@ -75,15 +76,6 @@ def extend_rules(rules: Sequence[Rule], traces: Iterable[Trace], domain: Domain)
     last = max((rule.priority for rule in rules), default=0)
     learned = [replace(rule, priority=last + rule.priority) for rule in learn_rules(traces, domain)]
     return (*rules, *(new for new in learned if not any(subsumes(rule, new, domain) for rule in rules)))
-
-
-def _note(lowest: dict[Rule, int], rule: Rule) -> bool:
-    """Keep the lowest priority of equal rules; return whether this one's is lower than those before."""
-    bare = replace(rule, priority=0)
-    if bare in lowest and lowest[bare] <= rule.priority:
-        return False
-    lowest[bare] = rule.priority
-    return True
 
 
 def rules_of_segment(
@@ -95,7 +87,7 @@ def rules_of_segment(
     """
     goal = frozenset({achieved})
     condition = Condition(goal)
-    apart: Facts = frozenset()
+    apart = NO_FACTS
     types = _Types(domain, objects)
     types.note(goal)
     for distance, step in enumerate(reversed(steps), 1):
@@ -193,31 +185,133 @@ def subsumes(general: Rule, special: Rule, domain: Domain) -> bool:
         return False
     if not _predicates(general) <= _predicates(special):
         return False
-    objects = {variable.name: f"={variable.name}" for variable in special.variables}
-    known = special.renamed(objects)
+    known = special.renamed({variable.name: f"={variable.name}" for variable in special.variables})
     types = {**domain.constants, **known.types}
     facts = with_closures(known.state_condition, closures_in([general], domain))
-    conditions = [(Atom(*general.action), frozenset({Atom(*known.action)}))]
-    conditions += [(atom, known.goal_condition) for atom in sorted(general.goal_condition)]
-    conditions += [(atom, facts) for atom in sorted(general.state_condition)]
-    conditions += [(atom, known.absent) for atom in sorted(general.absent)]
+    apart = [Atom(EQUALITY, pair) for one, other in known.inequalities for pair in ((one, other), (other, one))]
+    conditions = [(Atom(*general.action), [Atom(*known.action)])]
+    conditions += [(atom, [*known.goal_condition]) for atom in sorted(general.goal_condition)]
+    conditions += [(atom, [*facts]) for atom in sorted(general.state_condition)]
+    conditions += [(atom, [*known.absent]) for atom in sorted(general.absent)]
+    conditions += [(Atom(EQUALITY, pair), apart) for pair in sorted(general.inequalities)]
+    used = {term for atom, _ in conditions for term in atom.terms}
+    for name, kind in general.types.items():
+        if name in used and kind != ROOT_TYPE:
+            fitting = [Atom(kind, (each,)) for each, own in types.items() if domain.is_subtype(own, kind)]
+            conditions.append((Atom(kind, (name,)), fitting))
+    return any(True for _ in narrowest_join(conditions, {}))
 
-    def holds(binding: Binding, is_whole: bool = False) -> bool:
-        differing = (tuple(binding.get(term, term) for term in pair) for pair in general.inequalities)
-        settled = (pair for pair in differing if is_whole or not any(map(is_variable, pair)))
-        return {tuple(sorted(pair)) for pair in settled} <= known.inequalities and all(
-            domain.is_subtype(types.get(binding[variable.name], ROOT_TYPE), variable.type)
-            for variable in general.variables
-            if variable.name in binding
-        )
 
-    def is_met(rest: Sequence[tuple[Atom, Facts]], binding: Binding) -> bool:
-        """Return whether the rest can be met, too, beginning with what can be met in the fewest ways."""
-        if not rest:
-            return holds(binding, is_whole=True)
-        found = [[*join([condition], binding)] for condition in rest]
-        fewest = min(range(len(rest)), key=lambda place: len(found[place]))
-        others = [*rest[:fewest], *rest[fewest + 1 :]]
-        return any(holds(extended) and is_met(others, extended) for extended in found[fewest])
+# From ground conditions to rules: variables in place of objects
 
-    return is_met(conditions, {})
+
+def lift(
+    priority: int,
+    condition: Condition,
+    goal: Facts,
+    action: GroundAction,
+    types: Mapping[str, str],
+    domain: Domain,
+) -> Rule:
+    """Return a rule with variables in place of objects, except constants that the schemas mention by name."""
+    arguments = action.action.arguments
+    implied = {inequality(a, b) for a in arguments for b in arguments if a != b} | _implied(goal, condition.positive)
+    stated = (inequality(*atom.terms) if atom.predicate == EQUALITY else atom for atom in condition.negative)
+    negative = frozenset(stated) - goal - implied  # an unachieved goal is absent anyway
+    everything = condition.positive | negative | goal
+    names = sorted({term for atom in everything for term in atom.terms} | set(arguments))
+    kept = domain.named_constants
+    variables = {name: f"?{i}" for i, name in enumerate(name for name in names if name not in kept)}
+    return Rule(
+        priority=priority,
+        variables=tuple(Parameter(v, types.get(name, ROOT_TYPE)) for name, v in variables.items()),
+        state_condition=substitute_all(condition.positive, variables),
+        goal_condition=substitute_all(goal, variables),
+        action=action.action._replace(arguments=tuple(variables.get(a, a) for a in arguments)),
+        negative_condition=substitute_all(negative, variables),
+    )
+
+
+def _implied(goal: Facts, state: Facts) -> Facts:
+    """Return what must differ because a goal is not achieved: with at(?c, ?l) and goal at(?c, ?m), ?l is not ?m."""
+    return frozenset(inequality(*found[0]) for found in differences(product(goal, state)) if len(found) == 1)
+
+
+def differences(pairs: Iterable[tuple[Atom, Atom]]) -> Iterator[list[tuple[str, str]]]:
+    """Yield for each pair of atoms of the same predicate the terms in which they differ."""
+    for one, other in pairs:
+        if one.predicate == other.predicate:
+            yield [(a, b) for a, b in zip(one.terms, other.terms, strict=True) if a != b]
+
+
+def order_of(later: Atom, earlier: Atom, condition: Facts, types: Mapping[str, str], domain: Domain) -> GoalOrder:
+    """Return the order of two goals with variables in place of their objects, named as in rules."""
+    terms = dict.fromkeys((*later.terms, *earlier.terms))
+    names = {term: f"?{number}" for number, term in enumerate(terms) if term not in domain.named_constants}
+    lifted = Rule(
+        priority=1,
+        variables=tuple(Parameter(name, types[term]) for term, name in names.items()),
+        state_condition=substitute_all(condition, names),
+        goal_condition=frozenset({substitute(earlier, names)}),
+        action=Action(*substitute(later, names)),
+    )
+    return GoalOrder.from_rule(canonical(lifted, domain))
+
+
+# Algorithm 1 as it is printed: the whole goal is regressed, over every outcome of every action. Line 10 is left out, as
+# line 11 makes no use of its result.
+
+
+class Exploded(BadInput):
+    """There are more conditions than anybody could make use of."""
+
+
+def printed_rules(traces: Iterable[Trace], domain: Domain) -> tuple[Rule, ...]:
+    """Return the rules of Algorithm 1; `Exploded` where a trace has too many conditions.
+
+    Priorities are counted from 1, as in the paper's appendix.
+    """
+    for schema in domain.schemas.values():
+        if schema.negative_precondition:
+            raise BadInput(f"Algorithm 1 knows no negative preconditions, but '{schema.name}' has one")
+    return tuple(_in_order({rule for trace in traces for rule in _printed_rules_of(trace, domain)}))
+
+
+def _printed_rules_of(trace: Trace, domain: Domain) -> Iterator[Rule]:
+    goal = trace.steps[-1].goal
+    types = {**domain.constants, **trace.objects}
+    conditions = {goal}
+    for distance, step in enumerate(reversed(trace.steps), 1):
+        outcomes = _possible_outcomes(step, domain, types)
+        conditions = {before for condition in conditions for before in _regressors(condition, step, outcomes)}
+        if len(conditions) > MOST_CONDITIONS:
+            raise Exploded(
+                f"Algorithm 1 as printed follows every outcome of every action: {distance} actions before the end of a "
+                f"trace of {len(trace.steps)} it has more than {MOST_CONDITIONS:,} conditions, and is given up"
+            )
+        for condition in conditions:
+            yield lift(distance, Condition(condition), goal, step.action, types, domain)
+
+
+def _regressors(condition: Facts, step: TraceStep, outcomes: Iterable[Outcome]) -> Iterator[Facts]:
+    """Yield the paper's regr: what must hold before each outcome; nothing where one of them deletes what must hold."""
+    if not any(outcome.delete & condition for outcome in outcomes):
+        for outcome in outcomes:
+            yield (condition - outcome.add) | step.action.condition.positive
+
+
+def _possible_outcomes(step: TraceStep, domain: Domain, types: Mapping[str, str]) -> list[Outcome]:
+    """Return all that could have come of an action: what nature can choose are the objects of the trace.
+
+    Where she makes an object, it is the one that she has made.
+    """
+    seen = {term for fact in step.state for term in fact.terms}
+    made = [term for fact in sorted(step.outcome.add) for term in fact.terms if term not in seen]
+    found: dict[tuple[Facts, Facts], Outcome] = {}
+    for outcome in step.action.outcomes:
+        variables = [variable for variable in outcome.chosen if makes_object(variable, outcome, domain, types)]
+        own = {v.name: name for v in variables for name in reversed(made) if domain.is_subtype(types[name], v.type)}
+        for choice in natures_choices(outcome, domain, types):
+            bound = bind_outcome(outcome, choice | own)
+            found[bound.add, bound.delete] = bound
+    return list(found.values())

@@ -118,6 +118,20 @@ def join(conditions: Sequence[tuple[Atom, Collection[Atom]]], binding: Binding) 
             yield from join(rest, binding | extended)
 
 
+def narrowest_join(conditions: Sequence[tuple[Atom, Collection[Atom]]], binding: Binding) -> Iterator[Binding]:
+    """Yield the same as `join`, beginning with the atom that the fewest facts still fit."""
+    if not conditions:
+        yield binding
+        return
+    fitting = [
+        [found for fact in facts if (found := unify(substitute(atom, binding), fact)) is not None]
+        for atom, facts in conditions
+    ]
+    first = min(range(len(fitting)), key=lambda place: len(fitting[place]))
+    for found in fitting[first]:
+        yield from narrowest_join([*conditions[:first], *conditions[first + 1 :]], binding | found)
+
+
 def unify(atom: Atom, fact: Atom) -> Binding | None:
     """Return the binding of the atom's variables that makes it the fact, if there is one."""
     if atom.predicate != fact.predicate or len(atom.terms) != len(fact.terms):

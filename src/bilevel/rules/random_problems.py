@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby, islice
 from typing import TypeVar
 
-from bilevel.rules.matching import Binding, unify
+from bilevel.rules.matching import narrowest_join
 from bilevel.rules.small_problems import Size, goal_predicates, grow, is_plausible, own_counts, single_facts
 from bilevel.symbolic.domain import EQUALITY, Atom, Domain, Facts, Problem, Schema
 from bilevel.symbolic.plans import Nature
-from bilevel.symbolic.semantics import GroundAction, applicable, bind_outcome, ground, progress, substitute
+from bilevel.symbolic.semantics import GroundAction, applicable, bind_outcome, ground, progress
 
 LARGER = 2  # times as many objects as in the largest small problems
 STEPS_PER_OBJECT = 3  # of a random walk
@@ -70,7 +70,7 @@ def _random_action(domain: Domain, state: Facts, objects: Mapping[str, str], rng
             if parameter.name not in bound:
                 fitting = [name for name, kind in objects.items() if domain.is_subtype(kind, parameter.type)]
                 needed.append((Atom("", (parameter.name,)), [Atom("", (name,)) for name in _shuffled(fitting, rng)]))
-        arguments = (tuple(binding[p.name] for p in schema.parameters) for binding in _joined(needed, {}))
+        arguments = (tuple(binding[p.name] for p in schema.parameters) for binding in narrowest_join(needed, {}))
         well_typed = (names for names in arguments if _fits(names, schema, domain, objects))
         for action in (ground(schema, names) for names in islice(well_typed, MOST_DRAWN)):
             if action is not None and applicable(state, action):
@@ -87,17 +87,3 @@ def _shuffled(items: Iterable[Item], rng: random.Random) -> list[Item]:
 def _fits(names: Sequence[str], schema: Schema, domain: Domain, objects: Mapping[str, str]) -> bool:
     parameters = zip(names, schema.parameters, strict=True)
     return all(domain.is_subtype(objects[name], parameter.type) for name, parameter in parameters)
-
-
-def _joined(conditions: Sequence[tuple[Atom, Sequence[Atom]]], binding: Binding) -> Iterator[Binding]:
-    """Yield the bindings that make each condition one of its facts: first the one that the fewest facts still fit."""
-    if not conditions:
-        yield binding
-        return
-    fitting = [
-        [found for fact in facts if (found := unify(substitute(atom, binding), fact)) is not None]
-        for atom, facts in conditions
-    ]
-    first = min(range(len(fitting)), key=lambda index: len(fitting[index]))
-    for found in fitting[first]:
-        yield from _joined([*conditions[:first], *conditions[first + 1 :]], binding | found)

@@ -8,12 +8,14 @@ a new one begins after it.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cache
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from itertools import groupby, islice, pairwise, product
 from operator import itemgetter
+from typing import NamedTuple
 
+from bilevel.progress import Callback, Progress, silent
 from bilevel.rules.matching import Binding, join, unify
 from bilevel.symbolic.domain import (
     EQUALITY,
@@ -72,7 +74,7 @@ def segments(trace: Trace) -> Iterator[tuple[Atom, tuple[TraceStep, ...]]]:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One state follows on another: the step at which it does, and the actions that explain it.
+    """One state follows on another: the step at which it does, and the actions that explain it: none, one or several.
 
     `outcome` is what nature made of the first of these.
     """
@@ -89,17 +91,23 @@ class Abstraction:
     """What a sequence of labelled states says at the high level.
 
     `actions` gives each low-level step the action it helped to bring about, or `None` where none is known: before an
-    exogenous change, and after the last action. `clear` are the changes that one action explains, `unclear` those that
-    none explains, or several, and `flickers` those that were undone after a few steps.
+    exogenous change, and after the last action. `flickers` are changes that were undone after a few steps.
     """
 
     traces: tuple[Trace, ...]
     actions: tuple[Action | None, ...]
-    exogenous: int
-    ambiguous: int
-    clear: tuple[Change, ...] = field(default=(), compare=False)
-    unclear: tuple[Change, ...] = field(default=(), compare=False)
-    flickers: tuple[Change, ...] = field(default=(), compare=False)
+    changes: tuple[Change, ...] = ()
+    flickers: tuple[Change, ...] = ()
+
+    @property
+    def exogenous(self) -> int:
+        """How many changes no action explains."""
+        return sum(not change.actions for change in self.changes)
+
+    @property
+    def ambiguous(self) -> int:
+        """How many changes several actions explain, or several outcomes of one."""
+        return sum(len(change.actions) > 1 for change in self.changes)
 
 
 def traces_from_states(
@@ -122,20 +130,18 @@ def traces_from_states(
             f"{len(states)} states need as many goals and recorded actions, not {len(goals)}, {len(recorded)}"
         )
     if not domain.schemas:
-        return Abstraction((), tuple(recorded) or (None,) * len(states), 0, 0)
+        return Abstraction((), tuple(recorded) or (None,) * len(states))
     if domain.adl and states:
         plain, _ = compiled(domain, Problem("seen", domain.name, objects, states[0], NO_FACTS))
         found = traces_from_states(plain, states, goals, objects, settling, recorded)
-        actions_in_adl = tuple(action and users_action(action) for action in found.actions)
-        return Abstraction((), actions_in_adl, found.exogenous, found.ambiguous)
+        in_adl = tuple(replace(each, actions=tuple(map(users_action, each.actions))) for each in found.changes)
+        return Abstraction((), tuple(each and users_action(each) for each in found.actions), in_adl, found.flickers)
     runs = _runs(states)
     objects = {**implied_types(domain, [state for state, _, _ in runs]), **objects}
     runs = _before_arrivals(domain, runs, objects)
     actions: list[Action | None] = [None] * len(states)
-    traces: list[Trace] = []
-    steps: list[TraceStep] = []
-    clear: list[Change] = []
-    unclear: list[Change] = []
+    traces: list[list[TraceStep]] = [[]]
+    changes: list[Change] = []
     flickers: list[Change] = []
     here = 0
     while here < len(runs) - 1:
@@ -145,26 +151,22 @@ def traces_from_states(
             # Begin anew at the first state, even a short-lived one, from which an action leads on.
             between = range(here + 1, there)
             there = next((run for run in between if _next_change(domain, runs, run, settling, objects)[1]), there)
-        end = runs[there][1]
+        after, end, length = runs[there]
         if explanations:
             action, outcome = explanations[0]
-            steps.append(TraceStep(state, action, outcome, goals[end]))
+            traces[-1].append(TraceStep(state, action, outcome, goals[end]))
             actions[start:end] = [action.action] * (end - start)
-            change = Change(end, state, runs[there][0], tuple(a.action for a, _ in explanations), outcome)
-            (clear if len({(a.action, o) for a, o in explanations}) == 1 else unclear).append(change)
-        elif runs[there][0] != state:
-            unclear.append(Change(end, state, runs[there][0]))
+            changes.append(Change(end, state, after, tuple(each.action for each, _ in explanations), outcome))
+        elif after != state:
+            changes.append(Change(end, state, after))
             actions[start:end] = recorded[start:end] or actions[start:end]
-            traces.append(Trace(tuple(steps), objects))
-            steps = []
+            traces.append([])
         else:  # a flicker: the same state again, so the run goes on
             flickers.append(Change(runs[here + 1][1], state, runs[here + 1][0]))
-            runs[there] = (state, start, runs[there][2] + end - start)
+            runs[there] = (state, start, length + end - start)
         here = there
-    traces.append(Trace(tuple(steps), objects))
-    ambiguous = sum(bool(change.actions) for change in unclear)
-    about = tuple(actions), len(unclear) - ambiguous, ambiguous, tuple(clear), tuple(unclear), tuple(flickers)
-    return Abstraction(tuple(trace for trace in traces if trace.steps), *about)
+    whole = tuple(Trace(tuple(steps), objects) for steps in traces if steps)
+    return Abstraction(whole, tuple(actions), tuple(changes), tuple(flickers))
 
 
 Run = tuple[Facts, int, int]  # a state, the index at which it begins, how many steps it lasts
@@ -289,61 +291,53 @@ PlanFor = Callable[[Domain, Problem], GroundPlan | None]
 MOST_REPLANNED = 100  # times that nature does not do what the plan counts on, per goal, before giving up on it
 
 
-@dataclass(frozen=True)
-class ProblemTraces:
+class ProblemTraces(NamedTuple):
     """The traces of some problems, and the goals that could not be planned for, by the problem's place in the list."""
 
     traces: tuple[Trace, ...]
     skipped: dict[int, tuple[Atom, ...]]
 
-    @staticmethod
-    def joined(parts: Iterable[ProblemTraces]) -> ProblemTraces:
-        """Return the traces and the skipped goals of all parts, in order."""
-        parts = list(parts)
-        skipped = {number: goals for part in parts for number, goals in part.skipped.items()}
-        return ProblemTraces(tuple(trace for part in parts for trace in part.traces), skipped)
-
 
 def traces_from_problems(
-    domain: Domain, problems: Sequence[Problem], plan_for: PlanFor, *, orders: int = 3, seed: int = 0
+    domain: Domain,
+    problems: Sequence[Problem],
+    plan_for: PlanFor,
+    *,
+    orders: int = 3,
+    seed: int = 0,
+    callback: Callback = silent,
 ) -> ProblemTraces:
-    """Return the traces of plans for each problem in turn."""
-    return ProblemTraces.joined(
-        traces_from_problem(domain, problem, number, plan_for, orders=orders, seed=seed)
-        for number, problem in enumerate(problems)
-    )
+    """Return the traces of plans for each problem's goals, taken one at a time in a few random orders.
 
-
-def traces_from_problem(
-    domain: Domain, problem: Problem, number: int, plan_for: PlanFor, *, orders: int = 3, seed: int = 0
-) -> ProblemTraces:
-    """Return the traces of a problem's goals, taken one at a time in a few random orders from the state reached so far.
-
-    What is random depends on the seed and the problem's number alone, so problems may be planned for in any process.
+    Each goal is planned for from the state reached so far. What is random depends on the seed and the problem's place.
     """
     traces: list[Trace] = []
-    skipped: dict[Atom, None] = {}
-
-    @cache
-    def plan(state: Facts, goal: Facts, objects: Objects) -> GroundPlan | None:
-        return plan_for(domain, replace(problem, state=state, goal=goal, objects=dict(objects)))
-
-    for order in range(orders):
-        rng = random.Random(f"{seed} {number} {order}")
-        goals = sorted(problem.goal)
-        rng.shuffle(goals)
-        nature = Nature(domain, problem.all_objects(domain), rng)
-        state = problem.state
-        for goal in goals:
-            steps, state = _pursue(domain, state, frozenset({goal}), plan, nature)
-            if goal not in state:
-                skipped[goal] = None
-            elif steps:
-                traces.append(Trace(tuple(steps), dict(nature.objects)))
-    return ProblemTraces(tuple(traces), {number: tuple(skipped)} if skipped else {})
+    skipped: dict[int, dict[Atom, None]] = {}
+    for number, problem in enumerate(problems):
+        callback(Progress("planning", number, len(problems)))
+        plan = cache(partial(_plan, domain, problem, plan_for))
+        for order in range(orders):
+            rng = random.Random(f"{seed} {number} {order}")
+            goals = sorted(problem.goal)
+            rng.shuffle(goals)
+            nature = Nature(domain, problem.all_objects(domain), rng)
+            state = problem.state
+            for goal in goals:
+                steps, state = _pursue(domain, state, frozenset({goal}), plan, nature)
+                if goal not in state:
+                    skipped.setdefault(number, {})[goal] = None
+                elif steps:
+                    traces.append(Trace(tuple(steps), dict(nature.objects)))
+    return ProblemTraces(tuple(traces), {number: tuple(goals) for number, goals in skipped.items()})
 
 
 Objects = tuple[tuple[str, str], ...]
+
+
+def _plan(
+    domain: Domain, problem: Problem, plan_for: PlanFor, state: Facts, goal: Facts, objects: Objects
+) -> GroundPlan | None:
+    return plan_for(domain, replace(problem, state=state, goal=goal, objects=dict(objects)))
 
 
 def _pursue(
