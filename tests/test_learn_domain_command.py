@@ -69,7 +69,8 @@ def test_the_actions_are_learned_and_written(
     assert learned.name == task.domain.name
     assert set(learned.predicates) == set(TINY.domain.predicates)
     assert f"{learned.name}: 2 actions, 1 event, learned from 8 episodes" in text
-    assert "2 episodes held out: 100.0% explained, 0.0% ambiguous, 0.0% contradicted" in text
+    assert "2 episodes held out:" in text
+    assert "(100.0%) explained" in text
     assert f"written to {output} in" in text
 
 

@@ -41,7 +41,7 @@ OWED = {
     "learning": 340,
     "tabletop": 80,
     "methods": 220,
-    "cli": 259,
+    "cli": 185,
     ".": 120,
     "compiled": 66,
 }

@@ -107,8 +107,8 @@ def test_rules_are_completed_or_left_as_they_were(
 @pytest.mark.usefixtures("folder")
 def test_from_demonstrations_to_a_policy_and_its_evaluation(capsys: pytest.CaptureFixture[str]) -> None:
     collect = ("collect", TINY, "--objects", 1, "--episodes", 3, "--output", "data")
-    assert run_well(capsys, *collect).startswith("3 episodes, ")
-    assert "3 episodes, 3 of them already there" in run_well(capsys, *collect)
+    assert run_well(capsys, *collect).startswith("output: data\nepisodes: 3\n")
+    assert "already there: 3" in run_well(capsys, *collect)
     checked = run_json(capsys, "demonstrations", "check", "data", "--task", TINY)
     assert (checked["problems"], checked["verdicts"]["rules"]["answer"]) == ([], "yes")
     replayed = run_well(capsys, "demonstrations", "replay", "data", "--task", TINY)

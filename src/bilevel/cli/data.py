@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import bilevel
 from bilevel.cli.options import argument, command, option, required, shared, task_of
-from bilevel.cli.output import answer, count, listed, named, progress_line, wants_json
+from bilevel.cli.output import answer, count, listed, progress_line
 from bilevel.symbolic.domain import BadInput
 
 if TYPE_CHECKING:
@@ -38,19 +38,10 @@ def collect(task: str, output: Path, env_args: dict[str, Any], **options: Any) -
     began = time.perf_counter()
     with progress_line(resumes=True) as callback:
         data = bilevel.collect(bilevel.find_task(task), output, callback=callback, **options, **env_args)
-    seconds, report = time.perf_counter() - began, data.report
+    report, seconds = data.report, round(time.perf_counter() - began, 2)
     assert report is not None
     values = {"output": output, "episodes": len(data), "steps": data.steps, "already_there": report.found}
-    values |= {"broken": report.notes, "failed_attempts": report.dropped, "seconds": round(seconds, 2)}
-    there = f", {report.found} of them already there" if report.found else ""
-    failed = count(report.dropped.total(), "failed attempt")
-    answer(
-        values,
-        *(f"{problem}; collected again" for problem in report.notes),
-        f"{count(data, 'episode')}{there}, {data.steps} steps",
-        f"{failed} not kept: {listed(report.dropped)}" if report.dropped else "",
-        f"written to {output} in {seconds:.1f} s",
-    )
+    answer({**values, "broken": report.notes, "failed_attempts": report.dropped, "seconds": seconds})
 
 
 @command("demonstrations replay", "build/blocks --episode 3")
@@ -68,12 +59,10 @@ def replay(folder: Path, episode: int | None, task: str | None) -> int:
     with progress_line() as callback:
         found = replay(data, task_of(data.task, task, str(folder)), episode, callback)
     differing = {number: text for number, text in found.items() if text}
-    for number, text in found.items() if wants_json() else ():
-        answer({"episode": number, "matches": text is None, "difference": text})
-    if not wants_json():
-        lines = [f"episode {number}: {text}" for number, text in differing.items()]
-        same = f"{count(found, 'episode')}, {len(found) - len(differing)} the same bit for bit"
-        answer({}, *lines, same, *(causes(data) if differing else ()))
+    lines = [f"episode {number}: {text}" for number, text in differing.items()]
+    same = f"{count(found, 'episode')}, {len(found) - len(differing)} the same bit for bit"
+    values = {"episodes": len(found), "differences": differing}
+    answer(values, *lines, same, *(causes(data) if differing else ()))
     return 1 if differing else 0
 
 
@@ -89,8 +78,7 @@ def show(folder: Path, episode: int | None) -> None:
         return
     assert data.manifest is not None
     values: dict[str, Any] = {"command": data.manifest.command_for(folder), "episodes": len(data), "steps": data.steps}
-    values |= {"objects": data[0].objects, "versions": data.manifest.versions}
-    answer(values, *named(values))
+    answer({**values, "objects": data[0].objects, "versions": data.manifest.versions})
 
 
 def _story(demonstration: Demonstration) -> list[tuple[int, str]]:
@@ -125,8 +113,7 @@ def export(folder: Path, minari: str | None, lerobot: Path | None, rate: float |
         else:
             target = export_to_lerobot(data, lerobot or Path(), rate, callback)
             reader = f"LeRobotDataset({'bilevel/' + data.task!r}, root={str(target)!r})"
-    values = {"minari": minari, "output": target, "episodes": len(data)}
-    answer(values, f"{count(data, 'episode')} written to {target}", f"read them with: {reader}")
+    answer({"minari": minari, "output": target, "episodes": len(data), "read_with": reader})
 
 
 @command("import", "play.npz --task cubes.py:task --perceive cubes.py:from_vector --output build/cubes")
@@ -150,13 +137,7 @@ def import_(source: str, output: Path, task: str, env_args: dict[str, Any], **op
     report = data.report
     assert report is not None
     values = {"output": output, "read": report.found, "kept": len(data), "steps": data.steps}
-    answer(
-        {**values, "dropped": report.dropped, "notes": report.notes},
-        f"{count(report.found, 'episode')} read, {count(data, 'demonstration')} kept, {data.steps} steps",
-        f"dropped: {listed(report.dropped)}" if report.dropped else "",
-        *report.notes,
-        f"written to {output}",
-    )
+    answer({**values, "dropped": report.dropped, "notes": report.notes})
 
 
 # Checking
@@ -197,8 +178,8 @@ def _lines(diagnosis: Diagnosis) -> Iterator[str]:
     yield from kind_lines([*found.unexplained, *found.ambiguous])
     yield f"flickers, undone after a few steps: {sum(kind.count for kind in found.flickers)}" if found.flickers else ""
     yield from kind_lines(found.flickers)
-    goals = (f"{name} {found.reached[name]} of {number}" for name, number in sorted(found.goals.items()))
-    yield f"goals that hold at the end: {', '.join(goals) or 'there are none'}"
+    goals = [f"{name} {found.reached[name]} of {number}" for name, number in sorted(found.goals.items())]
+    yield f"goals that hold at the end: {listed(goals)}"
     yield from (f"controls: number {index} is always {value:g}" for index, value in controls.constant.items())
     for index, share in controls.out_of_bounds.items():
         yield f"controls: number {index} leaves its bounds in {max(share, 0.01):.0%} of the steps"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import bilevel
 from bilevel.cli.data import kind_lines
 from bilevel.cli.options import argument, command, option, required, shared
-from bilevel.cli.output import answer, count, progress_line, tracked
+from bilevel.cli.output import answer, count, listed, progress_line, tracked
 from bilevel.symbolic.domain import BadInput
 
 if TYPE_CHECKING:
@@ -44,39 +44,25 @@ def check(domain: Path, data: Path, task: str | None) -> int:
 
 
 def _report_lines(report: DomainReport) -> Iterator[str]:
-    """Yield what was found: the verdict, the changes in numbers, the domain's faults, then single changes."""
-    data, wrong = f"{count(report.episodes, 'episode')}, {count(report.steps, 'step')}", _total(report.contradicted)
-    explained = _share(report.changes - wrong, report.changes) if report.changes else "none"
-    remark = f"; {wrong} contradict the domain" if wrong else ""
-    yield f"{report.domain}: {explained} of {count(report.changes, 'change')} explained{remark} ({data})"
-    for name, kinds, are_shown in (
-        ("by one action", report.explained, False),
-        ("by an event", report.by_event, False),
-        ("contradicted", report.contradicted, True),
-        ("ambiguous", report.ambiguous, True),
-    ):
-        yield f"{name}: {_total(kinds)} ({_share(_total(kinds), report.changes)})" if kinds else ""
-        yield from kind_lines(kinds) if are_shown else ()
-    yield f"flickers, undone after a few steps: {_total(report.flickers)}" if report.flickers else ""
-    yield from kind_lines(report.flickers)
-    seen = (f"{name} {number}" for name, number in (report.actions | report.events).items() if number)
-    yield f"seen: {', '.join(seen) or 'nothing'}"
-    for title, is_wrong in (("what is wrong with the domain:", True), ("what the data do not confirm:", False)):
-        findings = [finding for finding in report.findings if finding.is_wrong is is_wrong]
-        yield title if findings else ""
-        for each in findings:
-            times = f": {each.count} of {each.of}" if each.of else f": {each.count}" if each.count else ""
-            where = "" if each.episode is None else f" (first in episode {each.episode} at step {each.step})"
-            yield f"  {each.schema}  {each.sort}{f' {each.what}' if each.what else ''}{times}{where}"
+    """Yield what was found: the changes in numbers, with examples where something is odd, then the domain's faults."""
+    where = f"{count(report.episodes, 'episode')}, {count(report.steps, 'step')}"
+    yield f"{report.domain}: {count(report.changes, 'change')} ({where})"
+    for name in ("explained", "by_event", "contradicted", "ambiguous", "flickers"):
+        kinds: list[Kind] = getattr(report, name)
+        yield f"{name.replace('_', ' ')}: {_share(kinds, report.changes)}" if kinds else ""
+        yield from kind_lines(kinds) if name not in ("explained", "by_event") else ()
+    yield f"seen: {listed({name: number for name, number in (report.actions | report.events).items() if number})}"
+    for finding in report.findings:
+        times = f": {finding.count} of {finding.of}" if finding.of else f": {finding.count}" if finding.count else ""
+        place = "" if finding.episode is None else f" (first in episode {finding.episode} at step {finding.step})"
+        kind = "wrong" if finding.is_wrong else "not confirmed"
+        yield f"{kind}: {finding.schema}  {finding.sort} {finding.what}{times}{place}"
 
 
-def _total(kinds: Sequence[Kind]) -> int:
-    return sum(kind.count for kind in kinds)
-
-
-def _share(part: int, whole: int) -> str:
-    """Return a share in per cent, which is 100 only of all."""
-    return f"{min(part / whole, 1.0 if part == whole else 0.999):.1%}"
+def _share(kinds: Sequence[Kind], changes: int) -> str:
+    """Return how many changes are of these kinds, and their share in per cent, which is 100 only of all."""
+    number = sum(kind.count for kind in kinds)
+    return f"{number} ({min(number / max(1, changes), 1.0 if number == changes else 0.999):.1%})"
 
 
 # Showing
@@ -119,13 +105,11 @@ def learn(folder: Path, output: Path, task: str | None, settling: int, held_out:
     found_task = bilevel.find_task(task) if task else registered_task(data.task)
     learned = bilevel.learn_domain(data, found_task, held_out=held_out, settling=settling)
     write_atomically(output, learned.text)
-    seconds, domain = time.perf_counter() - began, learned.domain
+    seconds, domain = round(time.perf_counter() - began, 2), learned.domain
     values = {name: getattr(learned, name) for name in ("episodes", "held_out", "untold", "dropped", "report")}
     values |= {"actions": {name: learned.counts[name] for name in domain.schemas}, "domain": domain.name}
     values |= {"events": {name: learned.counts[name] for name in domain.events}, "output": output}
-    answer(
-        {**values, "seconds": round(seconds, 2)}, *_learned_lines(learned), f"written to {output} in {seconds:.1f} s"
-    )
+    answer({**values, "seconds": seconds}, *_learned_lines(learned), f"written to {output} in {seconds:.1f} s")
 
 
 def _learned_lines(learned: LearnedDomain) -> Iterator[str]:
@@ -140,7 +124,7 @@ def _learned_lines(learned: LearnedDomain) -> Iterator[str]:
     if dropped:
         yield f"left out, as too rare: {count(sum(each.count for each in dropped), 'change')}, see the end of the file"
     if report := learned.report:
-        explained = [*report.explained, *report.by_event]
-        parts = {"explained": explained, "ambiguous": report.ambiguous, "contradicted": report.contradicted}
-        shares = [f"{_total(kinds) / max(1, report.changes):.1%} {what}" for what, kinds in parts.items()]
-        yield f"{count(report.changes, 'change')} in {count(report.episodes, 'episode')} held out: {', '.join(shares)}"
+        yield f"{count(report.changes, 'change')} in {count(report.episodes, 'episode')} held out:"
+        parts = {"explained": [*report.explained, *report.by_event], "ambiguous": report.ambiguous}
+        parts["contradicted"] = report.contradicted
+        yield from (f"  {_share(kinds, report.changes)} {what}" for what, kinds in parts.items())

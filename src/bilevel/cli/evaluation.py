@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from bilevel.cli.options import argument, command, option, required, shared
-from bilevel.cli.output import answer, count, progress_line
+from bilevel.cli.output import answer, count, listed, progress_line
 
 if TYPE_CHECKING:
     from bilevel.experiments.statistics import Pair
@@ -62,15 +61,14 @@ def evaluate(task: str | None, policy: str | None, env_args: dict[str, Any], **o
             line(progress)
 
         records = evaluate(policy, task, callback=callback, **options, **env_args)
-    first, kept, output = records[0], begun[0], str(options["output"])
-    values = {"output": output, "task": first.task, "method": first.method, "policy": first.policy}
+    first, kept = records[0], begun[0]
+    values = {name: getattr(first, name) for name in ("task", "method", "policy")} | {"output": options["output"]}
     there = f", {kept} of them already there" if kept else ""
     usual = " with the pretrained policy" if first.policy and policy is None else ""
     answer(
         {**values, "already_there": kept, "by_objects": summarise_by_objects(records), "total": summarise(records)},
         f"{first.task}, {first.method}{usual}: {count(records, 'episode')}{there}",
         *summary_lines(records),
-        f"written to {output}",
     )
 
 
@@ -79,15 +77,15 @@ def methods() -> None:
     """List the methods that can be compared: what each of them is, how it is learned, and what it lacks here."""
     from bilevel.methods.methods import METHODS
 
-    rows, lines = [], []
-    for name, method in METHODS.items():
-        lacking, learned = method.missing(), f"; learned, {method.training}" if method.training else ""
-        rows.append({each: getattr(method, each) for each in ("title", "about", "training", "planners")})
-        rows[-1] |= {"name": name, "missing": lacking}
-        lines.append((name, f"{method.about}{learned}{f'; not here: {lacking}' if lacking else ''}"))
+    names = ("title", "about", "training", "planners")
+    rows = {name: {each: getattr(method, each) for each in names} for name, method in METHODS.items()}
+    lacking = {name: method.missing() for name, method in METHODS.items()}
     formatter = click.HelpFormatter(max_width=110)
-    formatter.write_dl(lines)
-    answer({"methods": rows}, formatter.getvalue().rstrip())
+    formatter.write_dl(
+        (name, f"{row['about']}{f'; not here: {lacking[name]}' if lacking[name] else ''}") for name, row in rows.items()
+    )
+    methods = [{"name": name, **row, "missing": lacking[name]} for name, row in rows.items()]
+    answer({"methods": methods}, formatter.getvalue().rstrip())
 
 
 # Comparing
@@ -111,19 +109,20 @@ def compare(first: Path, second: Path) -> None:
     total, sizes = paired_rates(found.pairs), sorted({one.objects for one, _ in found.pairs})
     by_objects = {str(size): paired_rates([p for p in found.pairs if p[0].objects == size]) for size in sizes}
     values = {name: getattr(found, name) for name in ("only_first", "only_second", "differences")}
-    values |= {"first": str(first), "second": str(second), "task": found.pairs[0][0].task, "changed": changed}
+    values |= {"first": first, "second": second, "task": found.pairs[0][0].task, "changed": changed}
     left_out = {"A": found.only_first, "B": found.only_second}
+    remarks = [f"; {number} only in {name}, left out" for name, number in left_out.items() if number]
     answer(
         {**values, "total": total, "by_objects": by_objects},
         f"A: {first}",
         f"B: {second}",
-        f"{found.pairs[0][0].task}: {count(found.pairs, 'episode')} in both"
-        + "".join(f"; {number} only in {name}, left out" for name, number in left_out.items() if number),
+        f"{found.pairs[0][0].task}: {count(found.pairs, 'episode')} in both{''.join(remarks)}",
         *(f"  {line}" for line in difference_lines(found.differences)),
-        "" if found.differences else "nothing else that is recorded differs between them",
         *rate_lines({**by_objects, "total": total}),
-        "p is that of McNemar's exact test for pairs; what other training seeds give, it does not say",
-        *_further_lines(total, changed),
+        f"mean steps where both succeed: {listed(total['mean_steps'] or ())}",
+        f"{count(changed, 'episode')} changed",
+        *(f"  {each['first']} → {each['second']}: {each['replay']}" for each in changed[:MAX_SHOWN]),
+        f"  and {len(changed) - MAX_SHOWN} more: see --json" if len(changed) > MAX_SHOWN else "",
     )
 
 
@@ -133,19 +132,3 @@ def _changed(pair: Pair, first: Path, second: Path) -> dict[str, object]:
     replay = f"bilevel run --replay {shlex.quote(str(file))} --objects {record.objects} --episode {record.episode}"
     ends = {"first": pair[0].reason or pair[0].outcome, "second": pair[1].reason or pair[1].outcome}
     return {name: getattr(record, name) for name in ("objects", "episode", "seed")} | ends | {"replay": replay}
-
-
-def _further_lines(total: dict[str, Any], changed: list[dict[str, object]]) -> Iterator[str]:
-    """Yield how the steps differ, and which episodes changed."""
-    if total["mean_steps"] is None:
-        yield "no episode is solved by both, so steps are not compared"
-    else:
-        first, second = total["mean_steps"]
-        yield f"mean steps in the {count(total['both'], 'episode')} that both solve: A {first:.1f}, B {second:.1f}"
-    if not changed:
-        yield "no episode changed: each succeeds in both, or fails in both"
-        return
-    yield f"{count(changed, 'episode')} changed; to see what happens where one fails:"
-    yield from (f"  {each['first']} → {each['second']}: {each['replay']}" for each in changed[:MAX_SHOWN])
-    if len(changed) > MAX_SHOWN:
-        yield f"  and {len(changed) - MAX_SHOWN} more: see --json"

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bilevel.cli.options import argument, command, decorated, option, required, words
-from bilevel.cli.output import answer, count, progress_line, say
+from bilevel.cli.output import answer, progress_line, say
 
 if TYPE_CHECKING:
     from bilevel.experiments.experiment import ExperimentSummary
@@ -74,15 +74,8 @@ def benchmark_hard(output: Path, **options: Any) -> int:
 
 def _report(outcome: ExperimentSummary, output: Path) -> int:
     """Print what was done, and what failed; return the exit code."""
-    values = {"output": str(output), "done": outcome.done, "already_there": outcome.there, "failed": outcome.failed}
-    values |= {"left_out": outcome.left_out, "report": outcome.report and str(outcome.report)}
-    there = f", {outcome.there} were there" if outcome.there else ""
-    answer(
-        values,
-        *(f"left out: {line}" for line in outcome.left_out),
-        f"{count(outcome.done, 'file')} made{there}{f', {len(outcome.failed)} failed' if outcome.failed else ''}",
-        f"report: {outcome.report}" if outcome.report else "",
-    )
+    values = {"output": output, "done": outcome.done, "already_there": outcome.there, "failed": outcome.failed}
+    answer({**values, "left_out": outcome.left_out, "report": outcome.report})
     say(*(f"failed: {name}: {error}" for name, error in outcome.failed.items()))
     return 1 if outcome.failed else 0
 
@@ -92,12 +85,8 @@ def benchmark_axes() -> None:
     """List the axes of the hard suite: what each makes harder, from which value to which, on which tasks."""
     from bilevel.experiments.rows import AXES
 
-    rows, lines = [], []
     for axis in AXES.values():
-        rows.append({"axis": axis.name, "about": axis.about, "values": [*axis.values], "tasks": [*axis.tasks]})
-        lines += [f"{axis.name}: {axis.about}", f"    {', '.join(map(axis.show, axis.values))}"]
-        lines += [f"    on {', '.join(axis.tasks)}"]
-    answer({"axes": rows}, *lines)
+        answer({"axis": axis.name, "about": axis.about, "values": [*axis.values], "tasks": [*axis.tasks]})
 
 
 @command("report", "build/reproduction --output build/report.html")
@@ -115,5 +104,4 @@ def report(source: Path, output: Path) -> None:
     require_writable(output)
     folder = output.with_name(f"{output.stem}-files")
     written = write_report(source, output, folder)
-    values = {"output": str(output), "folder": str(folder), "files": written}
-    answer(values, f"written to {output}", f"{count(written, 'file')} with tables and figures in {folder}")
+    answer({"output": output, "folder": folder, "files": written})

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bilevel.cli.options import argument, command, option, required, shared, words
-from bilevel.cli.output import answer, count, progress_line, say
+from bilevel.cli.output import answer, count, listed, progress_line, say
 
 if TYPE_CHECKING:
     from bilevel.learning.learn import LearningConfig
@@ -76,7 +76,6 @@ def learn(folder: Path, output: Path, task: str | None, **options: Any) -> None:
     values = {"output": str(output), "task": learned.card.task, "method": method, "digest": learned.digest, **found}
     what = f"{count(learned.rules, 'rule')}, a network" if learned.rules else "a network"
     sources = f"{found['demonstrations']['episodes']} demonstrations, {found['samples']} samples"
-    others = method != learned.card.method
     answer(
         {**values, "rules": [str(rule) for rule in learned.rules], "seconds": round(seconds, 1)},
         learned.texts().get("rules.txt", ""),
@@ -84,7 +83,9 @@ def learn(folder: Path, output: Path, task: str | None, **options: Any) -> None:
         f"{what} of {learned.parameters} parameters; {sources}",
         f"validation loss {found['validation_loss']:.5f}, best at epoch {found['best_epoch']}",
         f"written to {output} in {seconds:.1f} s",
-        f"measure it with: bilevel evaluate --method {method} --policy {output} …" if others else "",
+        f"measure it with: bilevel evaluate --method {method} --policy {output} …"
+        if method != learned.card.method
+        else "",
     )
 
 
@@ -129,7 +130,8 @@ def policies(policy: str | None) -> None:
         answer(row, *_card_lines(read, row))
         return
     rows = [_row(name, folder, read_policy(folder)) for name, folder in pretrained_policies().items()]
-    answer({"policies": rows}, *(_table(rows) if rows else ["no task here has a pretrained policy"]))
+    lines = (f"{row['name']:16} {count(row['rules'], 'rule'):>8}, {_measured(row)}" for row in rows)
+    answer({"policies": rows}, *(lines if rows else ["no task here has a pretrained policy"]))
 
 
 def _row(name: str, folder: Path, policy: LearnedPolicy) -> dict[str, Any]:
@@ -156,21 +158,13 @@ def _row(name: str, folder: Path, policy: LearnedPolicy) -> dict[str, Any]:
     }
 
 
-def _table(rows: list[dict[str, Any]]) -> Iterator[str]:
-    sizes = sorted({size for row in rows for size in row["successes"]}, key=int)
-    heads = "".join(f"  {'with ' + count(int(size), 'object'):>21}" for size in sizes)
-    yield f"{'policy':16}  rules  parameters    KB{heads}"
-    for row in rows:
-        found = "".join(f"  {_success(row['successes'].get(size)):>21}" for size in sizes)
-        yield f"{row['name']:16}  {row['rules']:>5}  {row['parameters']:>10,}  {row['kilobytes']:>4}{found}"
-    yield "in brackets 95% intervals (Wilson) of these policies, not of what another training seed would give"
-
-
-def _success(found: Mapping[str, Any] | None) -> str:
-    if found is None:
-        return "–"
-    low, high = (100 * bound for bound in found["interval"])
-    return f"{found['successes']}/{found['episodes']} ({low:.1f}–{high:.1f}%)"
+def _measured(row: Mapping[str, Any]) -> str:
+    """Return how often a policy succeeded, with Wilson's intervals, which say nothing of other training seeds."""
+    found = []
+    for size, each in row["successes"].items():
+        low, high = (100 * bound for bound in each["interval"])
+        found.append(f"n = {size}: {each['successes']}/{each['episodes']} ({low:.1f}–{high:.1f}%)")
+    return ", ".join(found) or "not measured"
 
 
 def _card_lines(policy: LearnedPolicy, row: Mapping[str, Any]) -> list[str]:
@@ -183,8 +177,8 @@ def _card_lines(policy: LearnedPolicy, row: Mapping[str, Any]) -> list[str]:
         "data": f"{data.get('episodes', '?')} demonstrations with {objects}: {made}",
         "learned": f"bilevel learn DIR --preset {card.settings.get('preset')} --seed {card.seed} --output POLICY",
         "network": f"{policy.parameters:,} parameters, {card.network.hidden} wide, {card.network.rounds} rounds",
-        **{f"n = {size}": _success(found) for size, found in row["successes"].items()},
+        "measured": _measured(row),
         "measured by": card.measured.command if card.measured else "nothing yet; see `bilevel evaluate`",
-        "versions": ", ".join(f"{name} {version}" for name, version in card.versions.items()),
+        "versions": listed(card.versions),
     }
     return [*(f"{name:12} {text}" for name, text in lines.items()), "", policy.texts()["rules.txt"].rstrip()]

@@ -29,8 +29,6 @@ def printable(text: str, most: int = LONGEST_LINE) -> str:
 
 def _printable_line(line: str, most: int) -> str:
     cut = line if len(line) <= most else f"{line[:most]}… ({len(line):,} characters)"
-    if cut.isprintable():
-        return cut
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in cut)
 
 
@@ -45,17 +43,16 @@ def wants_json() -> bool:
 
 
 def answer(values: Mapping[str, object], *lines: str) -> None:
-    """Print what a command has found: as one JSON object, or as those lines of text that are not empty."""
+    """Print what a command has found: as one JSON object, as the lines of text or, if none are given, as `name: value`.
+
+    Lines and values that are empty are left out of the text.
+    """
     if wants_json():
         print(json.dumps(values, default=_plain))
-    else:
-        for line in filter(None, lines):
-            print(printable(line))
-
-
-def named(values: Mapping[str, object]) -> list[str]:
-    """Return a line for each of the values that there are."""
-    return [f"{name.replace('_', ' ')}: {listed(value)}" for name, value in values.items() if value is not None]
+        return
+    given = {name.replace("_", " "): value for name, value in values.items() if value or value in (0, False)}
+    for line in filter(None, lines or (f"{name}: {listed(value)}" for name, value in given.items())):
+        print(printable(line))
 
 
 def _plain(value: object) -> object:

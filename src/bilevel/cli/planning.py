@@ -12,6 +12,8 @@ from bilevel.cli.options import argument, command, option, required, shared
 from bilevel.cli.output import answer, count, say, wants_json
 from bilevel.symbolic.domain import BadInput
 
+HOPE = "the domain is nondeterministic: the plan counts on the outcomes it names; a hope, not a promise"
+
 if TYPE_CHECKING:
     from bilevel.planning.planner import ContingentPolicy, Deadline, PlanStep
     from bilevel.rules.rule import Rule
@@ -73,7 +75,7 @@ def solve(
     values = {"outcome": solution.stop.name.lower().replace("_", "-"), "steps": steps, "reason": reason}
     values |= {"open_goals": solution.open_goals, "plan": written}
     values["searched"] = [searched.start + 1, searched.stop] if searched else None
-    answer(values | {"reading_seconds": round(ready - started, 4), "solving_seconds": round(solved - ready, 4)})
+    answer(values | {"reading_seconds": round(ready - started, 4), "solving_seconds": round(solved - ready, 4)}, "")
     say(reason or f"solved in {steps} steps ({ready - started:.2f} s reading, {solved - ready:.2f} s solving)")
     say(f"steps {searched.start + 1} to {searched.stop} were searched by {fallback}" if searched else "")
     return 0 if solution.is_solved else 1
@@ -137,8 +139,7 @@ def problem(name: str, output: Path, objects: int, seed: int) -> None:
         raise BadInput(f"{beside}: the domain belongs here, but there is another file; choose another folder")
     write_atomically(beside, text)
     write_atomically(output, write_problem(made, domain))
-    values = {"problem": str(output), "domain": str(beside), "objects": len(made.objects)}
-    answer(values, f"wrote {output} and {beside}")
+    answer({"problem": output, "domain": beside, "objects": len(made.objects)})
 
 
 # Planning
@@ -192,56 +193,55 @@ def plan(
         raise BadInput(f"the planner failed on problem '{read_problem.name}': {message}")
     if result.status is Status.SOLVED:
         if result.policy is not None:
-            found, text = _policy_found(read_domain, read_problem, result.policy, deadline, max_states)
-            size = count(found["policy"], "decision")
+            values["checked"], remarks = _check(read_domain, read_problem, result.policy, deadline, max_states)
+            values["policy"], text = _policy_found(result.policy)
         else:
-            found, text = _plan_found(read_domain, read_problem, result.steps)
-            size = count(found["plan"], "step")
-        values |= found
-        message = "\n".join([f"found in {seconds:.2f} s: {size}", *found["remarks"]])
+            values["plan"], text = _plan_found(read_domain, read_problem, result.steps)
+            remarks = [] if read_domain.is_deterministic else [HOPE]
+        size = count(values["policy"], "decision") if result.policy else count(values["plan"], "step")
+        values["remarks"], message = remarks, "\n".join([f"found in {seconds:.2f} s: {size}", *remarks])
         if output is not None:
             values["output"], as_json = str(output), output.suffix == ".json"
             write_atomically(output, json.dumps(values, ensure_ascii=False, indent=2) + "\n" if as_json else text)
-    answer(values)
-    if not (output or wants_json()):
-        print(text, end="", flush=True)
+    answer(values, "" if output else text.rstrip("\n"))
     say(message)
     return 0 if text else 1
 
 
-def _policy_found(
+def _check(
     domain: Domain, problem: Problem, policy: ContingentPolicy, deadline: Deadline, max_states: int
-) -> tuple[dict[str, Any], str]:
-    """Return what is to be said of a policy that was checked, and its text: `2: if tails(penny) do flip(penny)`.
-
-    The number is the distance to the goal.
-    """
+) -> tuple[str, list[str]]:
+    """Check a policy state by state, else decision by decision; return the kind that it is, and remarks."""
     from dataclasses import replace
 
     from bilevel.planning.strong_cyclic import PolicyKind, check_policy, is_proved
-    from bilevel.symbolic.pddl import users_action
 
     check = check_policy(domain, problem, policy.choose, max_states, deadline)
     if check.kind is PolicyKind.UNKNOWN and is_proved(domain, problem, policy, deadline):
         check = replace(check, kind=PolicyKind.STRONG_CYCLIC, reason=f"decision by decision, as {check.reason}")
     if check.is_refuted:
         raise BadInput(f"the planner failed on problem '{problem.name}': its policy is {check}")
-    items: list[dict[str, Any]] = []
-    lines = []
-    width = len(str(max((decision.distance for decision in policy.decisions), default=0)))
+    return check.kind.value, [str(check), *map(str, policy.placeholders)]
+
+
+def _policy_found(policy: ContingentPolicy) -> tuple[list[dict[str, Any]], str]:
+    """Return a policy for programs, and as text: `2: if tails(penny) do flip(penny)`, with the distance to the goal."""
+    from bilevel.symbolic.pddl import users_action
+
+    items, lines = [], []
     for decision in policy.decisions:
-        holding, absent = [*map(str, sorted(decision.condition.positive))], sorted(decision.condition.negative)
+        holding, absent = (
+            sorted(map(str, each)) for each in (decision.condition.positive, decision.condition.negative)
+        )
         action, distance = str(users_action(decision.action)), decision.distance
-        items.append({"if": holding, "if_not": [*map(str, absent)], "do": action, "distance": distance})
+        items.append({"if": holding, "if_not": absent, "do": action, "distance": distance})
         condition = " & ".join([*holding, *(f"not {atom}" for atom in absent)])
-        lines.append(f"{distance:{width}}: if {condition or 'true'} do {action}")
-    lines.append(f"; {count(items, 'decision')}; the first whose condition holds counts\n")
-    remarks = [str(check), *map(str, policy.placeholders)]
-    return {"checked": check.kind.value, "remarks": remarks, "policy": items}, "\n".join(lines)
+        lines.append(f"{distance}: if {condition or 'true'} do {action}\n")
+    return items, "".join([*lines, f"; {count(items, 'decision')}; the first whose condition holds counts\n"])
 
 
-def _plan_found(domain: Domain, problem: Problem, steps: Sequence[PlanStep]) -> tuple[dict[str, Any], str]:
-    """Return what is to be said of a plan, and its text; outcomes count from 1 in both."""
+def _plan_found(domain: Domain, problem: Problem, steps: Sequence[PlanStep]) -> tuple[list[dict[str, Any]], str]:
+    """Return a plan for programs, and as text; outcomes count from 1 in both."""
     from bilevel.symbolic.pddl import users_action
     from bilevel.symbolic.plans import NaturesMove, Plan, write_plan
     from bilevel.symbolic.semantics import cost_of
@@ -252,7 +252,5 @@ def _plan_found(domain: Domain, problem: Problem, steps: Sequence[PlanStep]) -> 
         if not domain.schemas[step.action.name].is_deterministic:
             moves[number] = NaturesMove(step.outcome, dict(step.choice))
         items.append({"do": str(actions[-1]), "outcome": step.outcome + 1, "nature": dict(step.choice)})
-    hope = "the domain is nondeterministic: the plan counts on the outcomes it names; a hope, not a promise"
-    remarks = [] if domain.is_deterministic else [hope]
     cost = None if problem.costs is None else sum(cost_of(step.action, domain, problem) for step in steps)
-    return {"plan": items, "remarks": remarks}, write_plan(Plan(actions, moves), cost)
+    return items, write_plan(Plan(actions, moves), cost)

@@ -134,7 +134,7 @@ def run(ctx: click.Context, /, task: str | None, replay: Path | None, number: in
         mismatches = compare_with_record(record, episode, acting, found)
         values |= {"as_recorded": not mismatches, "mismatches": mismatches}
         say(*(mismatches or ["as recorded"]))
-    answer(values)
+    answer(values, "")
     say(*(f"written to {file}" for file in files))
     return 0 if episode.success else 1
 
