@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bilevel.methods.methods import RunnablePolicy
 from bilevel.policies.folder import BISON, LearnedPolicy
-from bilevel.policies.policy import BilevelPolicy, ControllingExpert
+from bilevel.policies.policy import AskedExpert, BilevelPolicy
 from bilevel.rules.rule_file import parse_rules
 from bilevel.rules.rule_policy import RulePolicy
 from bilevel.tabletop import TASKS
@@ -22,9 +22,8 @@ def moving_policy() -> RunnablePolicy:
 
     def make(env: SceneEnv) -> BilevelPolicy:
         assert env.expert is not None
-        assert env.expert.control is not None
         rules = RulePolicy(parse_rules(RULES), env.task.domain)
-        return BilevelPolicy(env.labels, rules, ControllingExpert(env.expert.control))
+        return BilevelPolicy(env.labels, rules, AskedExpert(env.expert))
 
     return RunnablePolicy(BISON, make)
 

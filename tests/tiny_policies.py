@@ -18,13 +18,13 @@ from bilevel.lowlevel.encoding import encoding_of
 from bilevel.lowlevel.numpy_network import weight_shapes
 from bilevel.lowlevel.training import TrainingConfig
 from bilevel.policies.folder import BISON, FORMAT, Card, LearnedPolicy, NetworkShape, symbols_of
-from bilevel.policies.policy import ControllingExpert
+from bilevel.policies.policy import AskedExpert
 from bilevel.rules.rule_file import parse_rules
 from bilevel.symbolic.domain import Action
 from bilevel.tabletop import TASKS
 from bilevel.tasks.controls import BoxControls, Control, Controls
 from bilevel.tasks.scene import Scene
-from bilevel.tasks.task import Task
+from bilevel.tasks.task import Expert, Task
 from tiny_demonstrations import QUICK, shown
 from tiny_task import TINY, control
 
@@ -93,8 +93,8 @@ def still_policy(task: Task = TINY, rules: str = RULES_TEXT, controls: Controls 
 def moving_as_the_expert(control: Callable[[Scene, Action], Control] = control) -> Iterator[None]:
     """Meanwhile the network of every bilevel policy in a folder moves as an expert does."""
 
-    def low(policy: LearnedPolicy, network: Any = None) -> ControllingExpert:
-        return ControllingExpert(control)
+    def low(policy: LearnedPolicy, network: Any = None) -> AskedExpert:
+        return AskedExpert(Expert(control=control))
 
     with patch.object(LearnedPolicy, "low", low):
         yield

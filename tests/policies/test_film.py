@@ -78,7 +78,7 @@ def test_a_video_that_fails_leaves_the_old_one(tmp_path: Path) -> None:
 
 def test_a_caption_is_written_below_and_ends_within_the_picture() -> None:
     picture = plain(BLUE, 480, 640)
-    one, four = (captioned(picture, "place(block1, place1) " * 20, lines) for lines in (1, 4))
+    one, four = (captioned(picture, "place(block1, place1) " * 6, lines) for lines in (1, 4))
     assert (one[:480] == picture).all()
     assert 480 < len(one) < len(four)
     columns = np.flatnonzero((np.abs(one[480:].astype(int) - INK).max(axis=2) < 60).any(axis=0))

@@ -11,7 +11,7 @@ import pytest
 
 from bilevel.lowlevel.encoding import Unseen
 from bilevel.policies.episode import NO_ACTION, Episode
-from bilevel.policies.policy import BilevelPolicy, ControllingExpert, LowLevelPolicy, expert_policy
+from bilevel.policies.policy import AskedExpert, BilevelPolicy, LowLevelPolicy, expert_policy
 from bilevel.policies.recovery import NO_RECOVERY, ONLY_WAIT, Body, RecoveringPolicy, Recovery, parse_recovery
 from bilevel.policies.rollout import Transition, rollout
 from bilevel.rules.rule_file import parse_rules
@@ -22,7 +22,7 @@ from bilevel.symbolic.semantics import ground_action, progress
 from bilevel.tasks.controls import BoxControls, Control, Controls, DiscreteControls
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.scene_env import SUCCESS, SceneEnv
-from bilevel.tasks.task import Labels
+from bilevel.tasks.task import Expert, Labels
 from tiny_policies import CONTROLS, PICK, RULES_TEXT
 from tiny_task import SPEC, TINY, Delivery, control
 
@@ -36,7 +36,7 @@ def policy(
     env: SceneEnv, rules: str = RULES_TEXT, low: LowLevelPolicy | None = None, recovery: Recovery = USUAL
 ) -> RecoveringPolicy:
     high = RulePolicy(parse_rules(rules), TINY.domain)
-    return RecoveringPolicy(env.labels, high, low or ControllingExpert(control), recovery, BODY)
+    return RecoveringPolicy(env.labels, high, low or AskedExpert(Expert(control=control)), recovery, BODY)
 
 
 def run(objects: int = 1, **about: object) -> tuple[Episode, list[Control]]:
@@ -69,7 +69,9 @@ class Low:
 def test_where_all_is_well_it_does_what_a_policy_without_recovery_does() -> None:
     found, controls = run(3)
     env = SceneEnv(TINY, 3)
-    plain = BilevelPolicy(env.labels, RulePolicy(parse_rules(RULES_TEXT), TINY.domain), ControllingExpert(control))
+    plain = BilevelPolicy(
+        env.labels, RulePolicy(parse_rules(RULES_TEXT), TINY.domain), AskedExpert(Expert(control=control))
+    )
     seen: list[Control] = []
     without = rollout(env, plain, 1, callback=lambda transition: seen.append(transition.control))
     assert (found, found.incidents) == (without, [])

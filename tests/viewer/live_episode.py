@@ -10,12 +10,12 @@ from time import monotonic, sleep
 from typing import NamedTuple
 
 from bilevel.policies.episode import Episode
-from bilevel.policies.policy import BilevelPolicy, ControllingExpert, Policy, expert_policy
+from bilevel.policies.policy import AskedExpert, BilevelPolicy, Policy, expert_policy
 from bilevel.policies.rollout import rollout
 from bilevel.rules.rule_file import parse_rules
 from bilevel.rules.rule_policy import RulePolicy
 from bilevel.tasks.scene_env import SceneEnv
-from bilevel.tasks.task import Task
+from bilevel.tasks.task import Expert, Task
 from bilevel.viewer.live import Board, LiveView, Request
 from bilevel.viewer.server import PageServer
 from drawn_task import DRAWN
@@ -35,7 +35,9 @@ class Live(NamedTuple):
 
 def following_rules(env: SceneEnv) -> BilevelPolicy:
     """Decides by rules, moves as the expert does."""
-    return BilevelPolicy(env.labels, RulePolicy(parse_rules(RULES_TEXT), env.task.domain), ControllingExpert(control))
+    return BilevelPolicy(
+        env.labels, RulePolicy(parse_rules(RULES_TEXT), env.task.domain), AskedExpert(Expert(control=control))
+    )
 
 
 def recorded(objects: int, seed: int, noise: float = 0.0) -> Episode:

@@ -40,7 +40,7 @@ LIMIT, QUICK_LIMIT = 20.0, 10.0  # seconds for all decisions about a problem
 ALMOST = 0.95  # of it: a planner that stops by itself stops a little earlier
 FILMED = 4  # objects: enough for several goals, and few enough for a film of half a minute
 LONGEST = 3000  # steps; an episode that takes longer is not shown to its end
-WIDTH, QUALITY = 640, "smooth"  # of pictures, before they are made as small as that
+PICTURES: Mapping[str, Any] = {"render_mode": "rgb_array", "quality": "smooth", "picture_size": (640, 480)}
 ENCODER = {"crf": "29", "preset": "medium", "threads": "1"}  # for small films, since a page holds one for each task
 MOST_PICTURES = 40.0  # for each second of the episode
 SPEED = 0.5  # of the true one; a sentence takes a while to read
@@ -176,10 +176,10 @@ def film(policy: RunnablePolicy, cell: Cell, path: Path) -> dict[str, Any]:
     """
     task, seed = TASKS[cell.task], evaluation_seed(cell.seed, cell.objects, 0)
     assert policy.make is not None, "rows of the table act in environments"
-    with closing(SceneEnv(task, cell.objects, render_mode="rgb_array", quality=QUALITY)) as env:
+    with closing(SceneEnv(task, cell.objects, **PICTURES)) as env:
         env.render()  # where that is impossible, it is said before a file is begun
         every, steps_per_second = every_nth_step(env, MOST_PICTURES), env.steps_per_second * SPEED
-        with Video(path, steps_per_second / every, width=WIDTH, encoder=ENCODER) as video:
+        with Video(path, steps_per_second / every, ENCODER) as video:
             camera = EpisodeCamera(env, video, every=every)
 
             def shoot(transition: Transition) -> None:

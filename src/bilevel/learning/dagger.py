@@ -24,9 +24,8 @@ from bilevel.learning.rules import RolloutDecision, RuleGaps, find_gaps
 from bilevel.lowlevel.encoding import ImitationSamples, Situation
 from bilevel.planning.planners import PlannedPolicy, bounded_search
 from bilevel.policies.policy import (
+    AskedExpert,
     BilevelPolicy,
-    ChoosingExpert,
-    ControllingExpert,
     HighLevelPolicy,
     LabellingPolicy,
     LowLevelPolicy,
@@ -167,11 +166,12 @@ class BilevelAgent(BilevelPolicy, DaggerAgent):
         if expert is None or expert.control is None:
             raise BadInput(f"the expert of the task '{env.task.name}' cannot be asked for controls, so no DAgger")
         teacher: HighLevelPolicy = PlannedPolicy(domain, bounded_search, replan=True, time_limit=math.inf)
+        asked = AskedExpert(expert)
         if expert.choose and translation is None:
-            teacher = ChoosingExpert(expert.choose)
+            teacher = asked
         high = AskingRules(RulePolicy(rules, domain, commit=commit), teacher, random_actions)
         super().__init__(env.labels, high, make_low())
-        self._controlling, self._translation = ControllingExpert(expert.control), translation
+        self._asked, self._translation = asked, translation
         self._decisions: list[RolloutDecision] = []
 
     def act(self, scene: Scene) -> Control | None:
@@ -187,11 +187,11 @@ class BilevelAgent(BilevelPolicy, DaggerAgent):
         """Return the expert's control for what is being done, if it knows that."""
         assert self.action is not None
         if self._translation is None:
-            return self._controlling.control(scene, self.state, self.goal, self.action)
+            return self._asked.control(scene, self.state, self.goal, self.action)
         action = self._translation.expert_action(self.action)
         if action is None or any(name not in scene for name in action.arguments):
             return None
-        return self._controlling.control(scene, self.state, self.goal, action)
+        return self._asked.control(scene, self.state, self.goal, action)
 
     def gaps(self, scene: Scene) -> RuleGaps:
         """Return where the rules had nothing to say in the episode that ended with this scene."""
@@ -212,8 +212,8 @@ class RandomPrefixPolicy(LabellingPolicy, DaggerAgent):
         self, make_network: Callable[[SceneEnv], Policy], env: SceneEnv, random_actions: RandomActions
     ) -> None:
         super().__init__(env.labels)
-        self._domain, control = env.task.domain, env.expert.control if env.expert else None
-        self._expert = ControllingExpert(control) if control and not self._domain.adl else None
+        self._domain, expert = env.task.domain, env.expert
+        self._expert = AskedExpert(expert) if expert and expert.control and not self._domain.adl else None
         self._network, self._shown, self._random_actions = make_network(env), expert_policy(env), random_actions
 
     def reset(self, scene: Scene) -> None:

@@ -30,7 +30,6 @@ ENCODER = {"crf": "20", "preset": "veryfast"}  # of quality: 0 is lossless, 51 t
 
 LINE = 0.06  # height of a caption's line, as a part of the picture's
 SENTENCE = 4  # lines for an action and why it is done
-SMALLEST = 0.6  # a long line is written smaller, down to this part of the usual size, before it is cut
 DARK, INK = (24, 27, 33), (245, 246, 248)
 
 
@@ -74,27 +73,22 @@ class EpisodeCamera:
 class Video(AbstractContextManager["Video"]):
     """An H.264 video being written. The whole of it is at its path once its context is left, and nothing of it before.
 
-    Pictures, all of one size, are made smaller where they are wider than `width`; `encoder` holds options of libx264.
+    Its pictures are all of one size; `encoder` holds options of libx264.
     """
 
-    def __init__(
-        self, path: Path, fps: float, *, width: int | None = None, encoder: Mapping[str, str] = ENCODER
-    ) -> None:
+    def __init__(self, path: Path, fps: float, encoder: Mapping[str, str] = ENCODER) -> None:
         import av
         import PIL.ImageFont  # noqa: F401 (at once, like the next line, not after an hour of pictures)
 
         self._av: Any = av
         require_writable(path)
-        self.path, self.fps = path, fps
-        self._width, self._encoder = width, dict(encoder)
+        self.path, self.fps, self._encoder = path, fps, dict(encoder)
         self._file = tempfile.NamedTemporaryFile(suffix=".mp4")  # noqa: SIM115 (closed with the video)
         self._container: Any = av.open(self._file.name, "w", format="mp4", options={"movflags": "faststart"})
         self._stream: Any = None
 
     def add(self, picture: Image, caption: str = "", lines: int = 0) -> None:
         """Add the next picture, with a caption as `captioned` writes it."""
-        if self._width is not None and picture.shape[1] > self._width:
-            picture = _resized(picture, self._width)
         picture = captioned(picture, caption, lines) if lines else picture
         height, width, _ = picture.shape
         picture = np.pad(picture, ((0, height % 2), (0, width % 2), (0, 0)), mode="edge")  # H.264 needs even sizes
@@ -117,17 +111,20 @@ class Video(AbstractContextManager["Video"]):
 
 
 def captioned(picture: Image, caption: str, lines: int = 1) -> Image:
-    """Return the picture with the caption on a dark strip below it, which has room for so many lines."""
+    """Return the picture with a caption on a dark strip below it, for so many lines; long ones are written smaller."""
     from PIL import Image as PillowImage
+    from PIL import ImageDraw
 
     height, width, _ = picture.shape
     line_height = max(12, round(LINE * height))
     margin = line_height // 2
     canvas = PillowImage.new("RGB", (width, height + lines * line_height + margin), DARK)
     canvas.paste(PillowImage.fromarray(picture))
+    pen = ImageDraw.Draw(canvas)
     for number, line in enumerate(caption.splitlines()[:lines]):
-        middle = height + margin // 2 + (number + 0.5) * line_height
-        _write(canvas, line, (margin, middle), 0.62 * line_height, INK)
+        size, middle = 0.62 * line_height, height + margin // 2 + (number + 0.5) * line_height
+        font = _font(size * min(1.0, (width - 2 * margin) / max(1.0, _font(size).getlength(line))))
+        pen.text((margin, middle), line, fill=INK, font=font, anchor="lm")
     return np.asarray(canvas, np.uint8)
 
 
@@ -136,25 +133,6 @@ def _font(size: float) -> Any:
     from PIL import ImageFont
 
     return ImageFont.load_default(size)
-
-
-def _write(canvas: Any, line: str, at: tuple[float, float], size: float, ink: tuple[int, int, int]) -> None:
-    """Write a line, smaller where it is long; one too long even for the smallest font loses its end."""
-    from PIL import ImageDraw
-
-    width = canvas.width - 2 * at[0]
-    font = _font(round(size * min(1.0, max(SMALLEST, width / max(1.0, _font(size).getlength(line)))), 1))
-    while len(line) > 1 and font.getlength(line) > width:
-        line = line[:-2] + "…"
-    ImageDraw.Draw(canvas).text(at, line, fill=ink, font=font, anchor="lm")
-
-
-def _resized(picture: Image, width: int) -> Image:
-    """Return the picture so wide, every pixel the mean of those that it stands for."""
-    from PIL import Image as PillowImage
-
-    size = width, round(picture.shape[0] * width / picture.shape[1])
-    return np.asarray(PillowImage.fromarray(picture).resize(size, PillowImage.Resampling.BOX), np.uint8)
 
 
 # Names over things

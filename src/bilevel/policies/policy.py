@@ -13,7 +13,7 @@ from bilevel.tasks.controls import Control
 from bilevel.tasks.estimation import Estimator
 from bilevel.tasks.scene import Roster, Scene
 from bilevel.tasks.scene_env import SceneEnv
-from bilevel.tasks.task import Labels, call
+from bilevel.tasks.task import Expert, Labels, call
 
 
 class Policy:
@@ -163,29 +163,24 @@ class BilevelPolicy(LabellingPolicy):
 # A task's expert as a policy: it shows the task, and it is the measure of what learns from it
 
 
-class ChoosingExpert(HighLevelPolicy):
-    """A high-level policy that asks a person's program what to do next."""
+class AskedExpert(HighLevelPolicy):
+    """Both levels of a person's program, which is asked what to do next, and how to do it."""
 
-    def __init__(self, choose: Callable[[Facts, Facts], Action | None]) -> None:
-        self._choose = choose
+    def __init__(self, expert: Expert) -> None:
+        self._expert = expert
 
     def choose(self, state: Facts, goal: Facts) -> Action | None:
         """Return the expert's next action."""
-        return call("the expert's choose(state, goal)", self._choose, state, goal)
-
-
-class ControllingExpert:
-    """A low-level policy that asks a person's program how to do it."""
-
-    def __init__(self, control: Callable[[Scene, Action], Control]) -> None:
-        self._control = control
+        assert self._expert.choose is not None
+        return call("the expert's choose(state, goal)", self._expert.choose, state, goal)
 
     def control(self, scene: Scene, state: Facts, goal: Facts, action: Action) -> Control:
         """Return the expert's control; `Unseen` where an argument of the action is not in the scene."""
+        assert self._expert.control is not None
         for name in action.arguments:
             if name not in scene:
                 raise Unseen(f"the expert wants {action}, but no '{name}' is seen")
-        return call("the expert's control(scene, {1})", self._control, scene, action)
+        return call("the expert's control(scene, {1})", self._expert.control, scene, action)
 
 
 class ActingExpert(LabellingPolicy):
@@ -208,6 +203,5 @@ def expert_policy(env: SceneEnv) -> Policy:
         raise BadInput(f"the task '{env.task.name}' has no expert that can show it")
     if expert.act is not None:
         return ActingExpert(expert.act, env.labels)
-    assert expert.choose is not None
-    assert expert.control is not None
-    return BilevelPolicy(env.labels, ChoosingExpert(expert.choose), ControllingExpert(expert.control))
+    asked = AskedExpert(expert)
+    return BilevelPolicy(env.labels, asked, asked)
