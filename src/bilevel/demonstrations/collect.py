@@ -6,7 +6,6 @@ list of all files. What a file holds depends on the settings and its number alon
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -39,7 +38,7 @@ from bilevel.json_files import Damaged
 from bilevel.parallel import parallel
 from bilevel.policies.episode import Episode
 from bilevel.policies.policy import Policy, expert_policy
-from bilevel.policies.rollout import Perturb, Perturbation, Transition, rollout
+from bilevel.policies.rollout import Perturbation, Transition, rollout
 from bilevel.progress import Callback, Progress, silent
 from bilevel.seeds import training_seed
 from bilevel.symbolic.domain import Action, BadInput
@@ -128,8 +127,6 @@ def collection_settings(
     task.check_arguments(arguments)
     if seed < 0:
         raise BadInput(f"the seed must not be negative, but is {seed}")
-    if noise is not None and not (math.isfinite(noise) and noise >= 0):
-        raise BadInput(f"the noise is an amplitude of controls, 0 or more, not {noise}")
     for name, value in arguments.items():
         if not _is_plain(value):
             raise BadInput(f"the argument '{name}' is {value!r}, which cannot be kept in a data set: JSON has no such")
@@ -217,9 +214,8 @@ class Recorder:
     def attempt(self, index: int, attempt: int) -> tuple[Demonstration, str]:
         """Return an episode of this number, and why it cannot be kept if that is so."""
         seed, env, noise = training_seed(self.settings.seed, index, attempt), self._env, self.settings.noise
-        perturb = Perturb(noise, env.controls, env.task.switches, seed) if noise else None
         recording = Recording(env, self._expert)
-        episode = rollout(env, self._expert, seed, perturb=perturb, callback=recording)
+        episode = rollout(env, self._expert, seed, noise=noise.amplitude if noise else 0.0, callback=recording)
         reason = f"{episode.outcome} ({episode.reason})" if episode.reason else "nothing to do"
         return recording.demonstration(episode, seed, attempt), reason
 

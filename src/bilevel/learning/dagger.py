@@ -32,7 +32,7 @@ from bilevel.policies.policy import (
     Policy,
     expert_policy,
 )
-from bilevel.policies.rollout import Perturb, Perturbation, Transition, rollout
+from bilevel.policies.rollout import Transition, rollout
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_policy import RulePolicy
 from bilevel.rules.state_graph import groundings
@@ -271,8 +271,7 @@ class DaggerRollouts:
         rng = np.random.default_rng([seed, RANDOM_ACTIONS])
         first = RandomActions(int(rng.integers(config.random_actions + 1)) if number % 3 == 2 else 0, rng)
         agent = self.make_agent(env, first)
-        noise = Perturbation(amplitude=config.noise) if config.noise and number % 3 else None
-        perturb = Perturb(noise, env.controls, env.task.switches, seed) if noise else None
+        noise = config.noise if number % 3 else 0.0
         situations: list[Situation] = []  # one for each step
         shown: list[tuple[Scene, Situation, Control]] = []  # where the expert knows what it would have done
         unchanged = 0  # steps since the situation last changed
@@ -289,7 +288,7 @@ class DaggerRollouts:
         def is_given_up() -> bool:
             return unchanged >= config.patience or len(situations) >= config.longest
 
-        episode = rollout(env, agent, seed, perturb=perturb, callback=note, stop=is_given_up)
+        episode = rollout(env, agent, seed, noise=noise, callback=note, stop=is_given_up)
         scenes, known, controls = zip(*shown, strict=True) if shown else ((), (), ())
         samples = self.encode(scenes, known, env.controls.encode(np.array(controls)), number)
         return number, DaggerEpisode(samples, agent.gaps(episode.scene), episode.success)

@@ -185,9 +185,9 @@ class Perturb:
         self._rng = np.random.default_rng([seed, CONTROL_NOISE])
         self.left = 0  # steps of a burst
         if isinstance(controls, BoxControls):
-            self._pushed = [index for index in range(controls.size) if index not in set(switches)]
             self._low, self._high = np.array(controls.low), np.array(controls.high)
-            self._half = (self._high - self._low) / 2
+            self._pushed = np.delete(np.arange(controls.size), self._switches)
+            self._half = ((self._high - self._low) / 2).astype(controls.dtype)[self._pushed]
 
     def __call__(self, control: Control) -> Control:
         settings, rng = self._settings, self._rng
@@ -213,7 +213,7 @@ class Perturb:
         if not isinstance(self._controls, BoxControls):
             return control if self._instead is None else self._instead
         flat = np.array(control, self._controls.dtype).reshape(-1)
-        flat[self._pushed] += self._push * self._half[self._pushed].astype(flat.dtype)
+        flat[self._pushed] += self._push * self._half
         if self._flip:
             flat[self._switches] = (self._low + self._high)[self._switches] - flat[self._switches]
         np.clip(flat, self._low, self._high, out=flat)
