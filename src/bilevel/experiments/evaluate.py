@@ -16,7 +16,7 @@ from bilevel.experiments.records import IDENTITY, Record, open_records
 from bilevel.methods.methods import RunnablePolicy, find_policy
 from bilevel.metrics import open_log
 from bilevel.parallel import parallel
-from bilevel.policies.episode import Episode, count_incidents
+from bilevel.policies.episode import Episode
 from bilevel.policies.policy import Policy
 from bilevel.policies.recovery import Recovery
 from bilevel.policies.rollout import rollout
@@ -165,7 +165,7 @@ class _Evaluation:
             steps=found.steps,
             changes=found.counts,
             seconds={name: round(seconds, 4) for name, seconds in found.seconds._asdict().items()},
-            recovery=count_incidents(found.incidents),
+            recovery=found.recovery,
             incidents=list(found.incidents) if self.keep_incidents else None,
         )
 

@@ -1,19 +1,15 @@
 """What happened in an episode, step by step, how it ended, and why.
 
-An `Episode` is filled by `rollout` while a policy acts. It has an entry for every step at which something is new. All
-that is said about an episode is a rendering of these: lines of text, JSON, the captions of a video, the timeline of a
-page, and the reason why it failed.
-
-It ends with an `outcome`: success, step limit, terminated or another one of the environment's; no action, where the
-policy did not know what to do; settled, where everything had come to rest for good; or stopped by the caller. What did
-not succeed has a `reason`, one of `REASONS`: what the policy itself says, or what follows from the outcome and from the
-changes of the state.
+An `Episode` is filled by `rollout` while a policy acts. It has an entry for every step at which something is new. It
+ends with an `outcome`: success, step limit, terminated or another one of the environment's; no action, where the policy
+did not know what to do; settled, where everything had come to rest for good; or stopped by the caller. What did not
+succeed has a `reason`, one of `REASONS`: what the policy itself says, or what follows from the outcome and the changes.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, partial
 from itertools import groupby
@@ -31,7 +27,7 @@ from bilevel.symbolic.domain import NO_FACTS, Action, BadInput, Domain, Facts, P
 from bilevel.symbolic.pddl import compiled, parse_problem, users_action, write_problem
 from bilevel.symbolic.semantics import GroundAction, ground, ground_action, progress
 from bilevel.tasks.scene import Scene
-from bilevel.tasks.scene_env import STEP_LIMIT, SUCCESS, TERMINATED
+from bilevel.tasks.scene_env import STEP_LIMIT, SUCCESS
 
 # Incidents: what a policy does where it cannot go on as usual, and why it cannot.
 WAIT, PLAN, NUDGE, RETRY, OTHER, STOP = INCIDENT_KINDS = "wait", "plan", "nudge", "retry", "other", "stop"
@@ -55,8 +51,7 @@ REASON_OF_OUTCOME = {
     SETTLED: STALL,
     STOPPED: "stopped",
     UNSTABLE: "physics",
-    TERMINATED: "terminated",
-}
+}  # all other outcomes: the environment terminated the episode
 
 REASONS: Mapping[str, str] = {  # in words
     NO_RULE: "it does not know what to do",
@@ -104,12 +99,6 @@ class Incident:
         """Return it as it is kept; the order of facts is always the same."""
         found: dict[str, Any] = msgspec.to_builtins(self, order="deterministic")
         return found
-
-
-def count_incidents(incidents: Iterable[Incident]) -> dict[str, int]:
-    """Return how many of each kind there were, without those of which there was none."""
-    counts = Counter(incident.kind for incident in incidents)
-    return {kind: counts[kind] for kind in INCIDENT_KINDS if counts[kind]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +187,12 @@ class Episode:
         """The times that the policy could not go on as usual."""
         return [incident for entry in self.entries for incident in entry.incidents]
 
+    @property
+    def recovery(self) -> dict[str, int]:
+        """How many incidents of each kind there were, without those of which there was none."""
+        counts = Counter(incident.kind for incident in self.incidents)
+        return {kind: counts[kind] for kind in INCIDENT_KINDS if counts[kind]}
+
     def decisions(self) -> list[LogEntry]:
         """Return the entries with which another action begins."""
         acting = (entry for entry in self.entries if entry.action is not None)
@@ -209,13 +204,12 @@ class Episode:
         if self.domain is None or not self.entries:
             return []
         ends = [*(entry.step for entry in self.entries[1:]), self.steps]
-        periods = []
-        for state, group in groupby(zip(self.entries, ends, strict=True), key=lambda timed: timed[0].state):
-            entries, until = zip(*group, strict=True)
-            actions = [entry.action for entry in entries if entry.action is not None]
-            events = [entry.step for entry in entries for _ in entry.events]
-            start = entries[0].step
-            periods.append(Period(state, actions[-1] if actions else None, start, until[-1] - start, events))
+        periods: list[Period] = []
+        for entry, end in zip(self.entries, ends, strict=True):
+            last = periods.pop() if periods and periods[-1].state == entry.state else None
+            start, events, action = (last.start, last.events, last.action) if last else (entry.step, (), None)
+            events = (*events, entry.step) if entry.events else events
+            periods.append(Period(entry.state, entry.action or action, start, end - start, events))
         return attribute_changes(self.domain, periods, self.scene.objects)
 
     @property
@@ -295,7 +289,7 @@ def attribute_changes(domain: Domain, periods: Sequence[Period], objects: Mappin
         if action is None:
             return not domain.schemas or bool(explain_change(domain, before, after, objects))
         if not any(outcome.chosen for outcome in action.outcomes):
-            return after in _results(action, before)
+            return any(progress(before, outcome) == after for outcome in action.outcomes)
         return any(each.action == action.action for each, _ in explain_change(domain, before, after, objects))
 
     found: list[AttributedChange] = []
@@ -306,8 +300,7 @@ def attribute_changes(domain: Domain, periods: Sequence[Period], objects: Mappin
         there, kinds = _next_change(periods, here, partial(explains, action, before))
         arrived, steps = periods[there].start, steps + periods[here].length
         if not kinds:
-            events = [timestep for each in periods[here : there + 1] for timestep in each.events]
-            has_events = any(left <= timestep <= arrived for timestep in events)
+            has_events = any(left <= event <= arrived for each in periods[here : there + 1] for event in each.events)
             kinds = _unexplained(action, before, periods[there].state, has_events)
         found += [AttributedChange(left, kind, steps) for kind in kinds]
         steps = steps + arrived - left if kinds == (FLICKER,) else 0
@@ -348,22 +341,14 @@ def _unexplained(action: GroundAction | None, before: Facts, after: Facts, has_e
     """Return the kinds of a change that is more or less, or something else, than the action's effects."""
     if action is None:
         return (EXOGENOUS,) if has_events else (COLLISION,)
-    reached = next((result for result in _results(action, before) if _leads(before, result, after)), before)
+    results = [each for each in (progress(before, outcome) for outcome in action.outcomes) if each != before]
+    parts = (each for each in results if each - before <= after and after.isdisjoint(before - each))
+    reached = next(parts, before)  # by the action: all that an outcome of it adds and deletes has happened
     if has_events:
         return (EXOGENOUS,) if reached == before else (OWN, EXOGENOUS)
     concerned = {term for fact in reached ^ after for term in fact.terms}
     needed = action.condition.positive & (reached - after)
     return (DROP,) if needed or concerned.issubset(action.action.arguments) else (COLLISION,)
-
-
-def _leads(before: Facts, result: Facts, after: Facts) -> bool:
-    """Whether a result of the action is part of the change: all that it adds and deletes has happened."""
-    return result != before and result - before <= after and after.isdisjoint(before - result)
-
-
-def _results(action: GroundAction, before: Facts) -> list[Facts]:
-    """Return the states that the action can lead to, whatever nature chooses in it."""
-    return [progress(before, outcome) for outcome in action.outcomes]
 
 
 # Why it failed
