@@ -19,14 +19,15 @@ import tiny_task
 from bilevel.demonstrations.collect import MOST_ATTEMPTS, Recorder, collect, collection_settings
 from bilevel.demonstrations.dataset import DOMAIN, MANIFEST, Demonstration, Demonstrations, file_name, read_manifest
 from bilevel.files import folder_lock
-from bilevel.policies.policy import expert_policy
+from bilevel.policies.episode import Episode
+from bilevel.policies.policy import Policy, expert_policy
 from bilevel.policies.rollout import rollout
 from bilevel.progress import Progress
 from bilevel.seeds import training_seed
 from bilevel.symbolic.domain import BadInput
 from bilevel.symbolic.pddl import read_domain
 from bilevel.tasks.scene import Scene
-from bilevel.tasks.scene_env import STEP_LIMIT, SUCCESS, SceneEnv
+from bilevel.tasks.scene_env import SUCCESS, TERMINATED, SceneEnv
 from bilevel.tasks.spec import Scalar, Spec
 from bilevel.tasks.task import Expert, Task
 from tiny_task import SPEC, TINY, TINY_ACTING, TINY_DISCRETE, control
@@ -82,18 +83,19 @@ def test_scenes_labels_and_actions_come_back_as_they_were_seen(task: Task) -> No
 def test_a_failed_attempt_is_tried_again_with_another_seed_and_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    attempt = Recorder.attempt
+    wanted = [training_seed(5, number, number) for number in range(EPISODES)]
 
-    def attempt_badly(self: Recorder, index: int, number: int) -> tuple[Demonstration, str]:
-        demonstration, _ = attempt(self, index, number)
-        return replace(demonstration, outcome=STEP_LIMIT if number < index else SUCCESS), "step limit (time)"
+    def rollout_badly(env: SceneEnv, policy: Policy, seed: int, **further: Any) -> Episode:
+        episode = rollout(env, policy, seed, **further)
+        episode.outcome = SUCCESS if seed in wanted else TERMINATED
+        return episode
 
-    monkeypatch.setattr(Recorder, "attempt", attempt_badly)
+    monkeypatch.setattr("bilevel.demonstrations.collect.rollout", rollout_badly)
     progress: list[Progress] = []
     data = gather(tmp_path, seed=5, callback=progress.append)
-    assert [(one.attempt, one.seed) for one in data] == [(n, training_seed(5, n, n)) for n in range(EPISODES)]
+    assert [(one.attempt, one.seed) for one in data] == list(enumerate(wanted))
     assert data.report is not None
-    assert data.report.dropped == {"step limit (time)": 3}
+    assert data.report.dropped == {"terminated (terminated)": 3}
     assert progress[-1] == Progress("collecting", EPISODES, EPISODES, {"failed attempts": 3})
 
 

@@ -46,7 +46,7 @@ from bilevel.symbolic.pddl import write_domain
 from bilevel.tasks.controls import Control
 from bilevel.tasks.perception import PERFECT, Perception, read_perception
 from bilevel.tasks.scene import Scene
-from bilevel.tasks.scene_env import SUCCESS, SceneEnv
+from bilevel.tasks.scene_env import SceneEnv
 from bilevel.tasks.spec import Spec
 from bilevel.tasks.task import OBJECTS, Snapshot, Task
 from bilevel.versions import differences, versions
@@ -202,22 +202,17 @@ class Recorder:
     def record(self, index: int) -> tuple[Demonstration, list[str]]:
         """Return the episode of this number, the first attempt at it that succeeds, and how those before it ended."""
         failures: list[str] = []
+        noise = self.settings.noise.amplitude if self.settings.noise else 0.0
         for attempt in range(MOST_ATTEMPTS):
-            demonstration, reason = self.attempt(index, attempt)
-            if demonstration.outcome == SUCCESS and demonstration.steps:
+            recording, seed = Recording(self._env, self._expert), training_seed(self.settings.seed, index, attempt)
+            episode = rollout(self._env, self._expert, seed, noise=noise, callback=recording)
+            if episode.success and episode.steps:
+                demonstration = recording.demonstration(episode, seed, attempt)
                 demonstration.check(self.task.spec, self._env.controls)
                 return demonstration, failures
-            failures.append(reason)
+            failures.append(f"{episode.outcome} ({episode.reason})" if episode.reason else "nothing to do")
         what = f"the expert failed {MOST_ATTEMPTS} times at episode {index} ({', '.join(sorted(set(failures)))})"
         raise BadInput(f"{what}; try less noise or other arguments")
-
-    def attempt(self, index: int, attempt: int) -> tuple[Demonstration, str]:
-        """Return an episode of this number, and why it cannot be kept if that is so."""
-        seed, env, noise = training_seed(self.settings.seed, index, attempt), self._env, self.settings.noise
-        recording = Recording(env, self._expert)
-        episode = rollout(env, self._expert, seed, noise=noise.amplitude if noise else 0.0, callback=recording)
-        reason = f"{episode.outcome} ({episode.reason})" if episode.reason else "nothing to do"
-        return recording.demonstration(episode, seed, attempt), reason
 
 
 class Recording:

@@ -53,7 +53,7 @@ class Demonstration:
 
     `controls` are what the expert wanted, to be imitated; `executed` is what was done, which differs where it was
     perturbed, to be replayed. Events come with the timestep at which they were first seen. Those of an expert of the
-    task leave the last three fields as they are; they are for demonstrations that come from elsewhere.
+    task leave the last two fields as they are; they are for demonstrations that come from elsewhere.
     """
 
     objects: Mapping[str, str]  # the types of all that were ever visible, those of one type side by side
@@ -71,7 +71,6 @@ class Demonstration:
     attempt: int = 0  # how many episodes with other seeds had failed before
     snapshots: Mapping[str, NDArray[Any]] = field(default_factory=dict)  # (keyframes, ...) each; may be none
     demonstrator: str = ""  # who it was, where there are several
-    own_goals: bool = False  # whether only `goals` tells what was wanted, and not the task's `goal(scene)`
     has_controls: bool = True  # else `controls` and `executed` are zeros, as what was done is not on record
 
     @classmethod
@@ -229,7 +228,6 @@ class Metadata(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     goals: list[tuple[Count, list[Count]]]
     events: tuple[tuple[Count, str], ...]
     demonstrator: str = ""
-    own_goals: bool = False
     has_controls: bool = True
 
 

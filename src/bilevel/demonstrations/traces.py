@@ -23,16 +23,12 @@ MOST_EXAMINED = 20  # kinds of changes, for which the nearest action is sought
 def label(
     demonstration: Demonstration, task: Task | None = None, scenes: Sequence[Scene] | None = None
 ) -> tuple[list[Facts], list[Facts]]:
-    """Return state and goal at every timestep: as the task labels the scenes, or else as they were recorded.
-
-    A demonstration's own goals are always those that were recorded.
-    """
-    recorded = demonstration.at_each_timestep(demonstration.goals)
+    """Return state and goal at every timestep: as the task labels the scenes, or else as they were recorded."""
     if task is None:
-        return demonstration.at_each_timestep(demonstration.states), recorded
+        recorded = demonstration.at_each_timestep
+        return recorded(demonstration.states), recorded(demonstration.goals)
     labels, scenes = task.labels, scenes or demonstration.scenes(task.spec)
-    goals = recorded if demonstration.own_goals else [labels.goal(scene) for scene in scenes]
-    return [labels.state(scene) for scene in scenes], goals
+    return [labels.state(scene) for scene in scenes], [labels.goal(scene) for scene in scenes]
 
 
 def explain(

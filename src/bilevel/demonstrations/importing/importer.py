@@ -7,10 +7,10 @@ import math
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +41,8 @@ from bilevel.tasks.scene import Scene
 from bilevel.tasks.scene_env import SceneEnv
 from bilevel.tasks.task import Task, call
 from bilevel.versions import versions
+
+Result = TypeVar("Result")
 
 ROUNDING = 1e-5  # of the range of a control: so far out of bounds is not out of bounds
 
@@ -161,17 +163,16 @@ def recognise(source: str) -> Format:
 # From recorded episodes to demonstrations
 
 
-class DroppedEpisode(Exception):
-    """Why an episode, or what hindsight found in it, is no demonstration."""
-
-
+@dataclass
 class _Importer:
     """Makes demonstrations of a task of recorded episodes, and reports what became of each."""
 
-    def __init__(self, task: Task, controls: Controls, perceive: Any, hindsight: Any, clip: bool) -> None:
-        self.task, self.controls, self.clip = task, controls, clip
-        self.perceive, self.hindsight = perceive, hindsight
-        self.report = Report()
+    task: Task
+    controls: Controls
+    perceive: Callable[..., Scene] | None
+    hindsight: Hindsight | None
+    clip: bool
+    report: Report = field(default_factory=Report)
 
     def demonstrations(self, recordings: Recordings, callback: Callback) -> Iterator[Demonstration]:
         """Give what is kept, one by one, and complete the report; `BadInput` where nothing is left."""
@@ -180,10 +181,9 @@ class _Importer:
         for recorded in recordings.episodes:
             report.found += 1
             for episode in self._parts(recorded):
-                try:
-                    demonstration = self._demonstration(episode)
-                except DroppedEpisode as reason:
-                    report.dropped[str(reason)] += 1
+                demonstration = self._demonstration(episode)
+                if isinstance(demonstration, str):
+                    report.dropped[demonstration] += 1
                     continue
                 kept += 1
                 if kept > MOST_EPISODES:
@@ -198,10 +198,11 @@ class _Importer:
     def _parts(self, episode: RecordedEpisode) -> list[RecordedEpisode]:
         """Return the episode, or the parts of it that hindsight finds, with scenes as observations."""
         scenes = [self._scene(episode, now) for now in range(len(episode.observations))]
-        if self.hindsight is None:
+        hindsight = self.hindsight
+        if hindsight is None:
             return [replace(episode, observations=scenes)]
         what = f"{episode.name}: hindsight(scenes)"
-        found = _call(what, lambda: list(self.hindsight(scenes)))
+        found = _call(what, lambda: list(hindsight(scenes)))
         if not found:
             self.report.dropped["in which hindsight found nothing"] += 1
         return [_part(episode, given, what) for given in found]
@@ -214,29 +215,26 @@ class _Importer:
         where = f"{episode.name}, step {now}: perceive"
         if self.perceive is None:
             what = f"{where}(observation, info, None) of the task, for want of --perceive,"
-            scene: Scene = _call(what, self.task.perceive, observation, info, None)
-        elif len(inspect.signature(self.perceive).parameters) > 1:
-            scene = _call(where, self.perceive, observation, info)
-        else:
-            scene = _call(where, self.perceive, observation)
-        return scene
+            return _call(what, self.task.perceive, observation, info, None)
+        given = (observation, info)[: len(inspect.signature(self.perceive).parameters)]
+        return _call(where, self.perceive, *given)
 
-    def _demonstration(self, episode: RecordedEpisode) -> Demonstration:
-        """Return an episode of scenes with labels and the task's controls, or raise `DroppedEpisode`."""
+    def _demonstration(self, episode: RecordedEpisode) -> Demonstration | str:
+        """Return an episode of scenes with labels and the task's controls, or why it is no demonstration."""
         labels, scenes = self.task.labels, list(episode.observations)
         if len(scenes) < 2:
-            raise DroppedEpisode("without a step")
+            return "without a step"
         seen = CheckedEpisode(episode.name, episode.seed, scenes)
         check_scenes(self.task, seen, _Refusals())
         seen.states = states = [labels.state(scene) for scene in scenes]
         seen.goals = goals = [labels.goal(scene) for scene in scenes]
         check_facts(self.task.domain, seen, _Refusals())
         if not any(goals):
-            raise DroppedEpisode("without a goal (see --hindsight)")
+            return "without a goal (see --hindsight)"
         if not _succeeded(episode, goals[-1] <= states[-1]):
-            raise DroppedEpisode("that failed")
+            return "that failed"
         if self.hindsight is not None and goals[-1] <= states[0]:
-            raise DroppedEpisode("in which nothing was achieved")
+            return "in which nothing was achieved"
         return Demonstration.of(
             scenes,
             states,
@@ -266,7 +264,7 @@ class _Refusals(Findings):
             raise BadInput(message)
 
 
-def _call(where: str, function: Any, *arguments: Any) -> Any:
+def _call(where: str, function: Callable[..., Result], *arguments: Any) -> Result:
     """Call a user's function; a `BadInput` says where it raised an error, in an episode that others have named."""
     return call(where.replace("{", "{{").replace("}", "}}"), function, *arguments)
 
