@@ -31,8 +31,8 @@ PACKAGES = {
 }
 # By how much a package is still above its budget: lines to be taken away, and never more than these.
 OWED = {
-    "symbolic": 270,
-    "rules": 1545,
+    "symbolic": 258,
+    "rules": 1494,
     "planning": 100,
     "rule_learning": 10,
     "tasks": 15,

@@ -20,7 +20,7 @@ from bilevel.rules.complete import (
 )
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import format_rules, parse_rules
-from bilevel.rules.small_problems import goal_predicates, small_graphs, small_problems
+from bilevel.rules.small_problems import goal_predicates, grown_problems, small_problems
 from bilevel.rules.solving import solve
 from bilevel.symbolic.domain import Atom, Problem
 from bilevel.symbolic.pddl import parse_problem
@@ -74,14 +74,13 @@ def test_completed_rules_stay_the_same(name: str) -> None:
 def test_every_small_problem_that_can_be_solved_is_solved(name: str) -> None:
     found, domain = completed(name), shipped_domain(name)
     sizes = {"block": 3} if name == "blocksworld" else {"block": 2, "place": 2}
-    small = small_problems(seeds(name), domain, sizes)
+    grown = grown_problems(seeds(name), domain, sizes)
     commitments = {found.commit, found.commit or "and with commitment, too" in found.statement}
     problems = 0
     predicates = goal_predicates(seeds(name))
-    for _, grown in small_graphs(small, predicates, domain, found.rules, 2000):
-        assert grown is not None
-        graph = grown.graph
-        for goal in grown.goals:
+    for _, _, graph, goals in small_problems(grown, predicates, domain, found.rules, 2000):
+        assert graph is not None
+        for goal in goals:
             for state in graph.attainable(goal):
                 problem = Problem("p", name, graph.objects, graph.facts(state), goal)
                 for commit in commitments:

@@ -9,9 +9,9 @@ from bilevel.rules.rule_file import parse_rules
 from bilevel.rules.small_problems import (
     check_seeds,
     grow,
+    grown_problems,
     parse_counts,
-    small_graph,
-    small_problems,
+    states_and_goals,
     symmetries,
 )
 from bilevel.symbolic.domain import BadInput, Problem
@@ -49,10 +49,10 @@ def test_the_seed_s_own_objects_come_first_and_what_is_left_out_takes_its_facts_
 
 
 def test_goals_are_the_sets_of_facts_that_some_state_has() -> None:
-    small = small_graph(grow(blocks(), BLOCKS, {"block": 2, "place": 2}), {"at"}, BLOCKS, (), 100)
+    small = states_and_goals(grow(blocks(), BLOCKS, {"block": 2, "place": 2}), {"at"}, BLOCKS, (), 100)
     assert small is not None
-    assert small.goals == [facts("at b1 l1"), facts("at b1 l1, at b2 l2")]
-    assert small_graph(blocks(), {"at"}, BLOCKS, (), 2) is None
+    assert small[1] == [facts("at b1 l1"), facts("at b1 l1, at b2 l2")]
+    assert states_and_goals(blocks(), {"at"}, BLOCKS, (), 2) is None
 
 
 def test_symmetries_are_the_renamings_that_keep_the_state() -> None:
@@ -80,14 +80,14 @@ def test_counts_that_make_no_sense_are_refused(counts: dict[str, int], message: 
 
 def test_there_must_be_a_goal_and_an_object_to_clone() -> None:
     with pytest.raises(BadInput, match="no problem with a goal"):
-        small_problems([], BLOCKS, {})
+        grown_problems([], BLOCKS, {})
     placeless = Problem("p", "blocks", {"b1": "block"}, frozenset(), facts("holding b1"))
     with pytest.raises(BadInput, match="no object of type 'place'"):
         grow(placeless, BLOCKS, {"place": 2})
 
 
 def test_cloning_puts_no_block_in_two_places_and_no_two_blocks_in_one() -> None:
-    small = small_problems(training_problems("swap"), shipped_domain("swap"), {"block": 3, "place": 3})
+    small = grown_problems(training_problems("swap"), shipped_domain("swap"), {"block": 3, "place": 3})
     assert {(len(problem.objects), size["place"]) for size, problem in small} >= {(3, 1), (7, 3)}
     for _, problem in small:
         at = [atom.terms for atom in problem.state if atom.predicate == "at"]

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from bilevel.symbolic.exploration import Choice, PolicyGraph, explore_policy, traps
+from bilevel.symbolic.exploration import Choice, PolicyGraph, explore_policy
 
 Choices = dict[int, list[Choice[int, str]] | None]  # of each state; `None` for a goal
 
@@ -36,7 +36,7 @@ def may_stay(graph: PolicyGraph[int, str], state: int, inside: set[int]) -> bool
 def test_traps_are_as_defined_and_paths_are_shortest(seed: int) -> None:
     choices = random_choices(random.Random(seed))
     graph = explore_policy([0], choices.__getitem__, 100)
-    assert traps(graph, graph.goals) == trapped(graph)
+    assert graph.traps() == trapped(graph)
     distances = {0: 0}
     for state in (queue := [0]):  # grows while it is read
         for after in (after for choice in choices[state] or () for after in choice.outcomes):

@@ -19,7 +19,7 @@ from enum import Enum
 from bilevel.planning.placeholders import remember_newest
 from bilevel.planning.planner import ContingentPolicy, Deadline, NoModel
 from bilevel.symbolic.domain import Action, BadInput, Domain, Facts, Problem
-from bilevel.symbolic.exploration import Choice, PolicyGraph, explore_policy, traps
+from bilevel.symbolic.exploration import Choice, PolicyGraph, explore_policy
 from bilevel.symbolic.semantics import (
     Condition,
     bind_outcome,
@@ -100,7 +100,7 @@ def check_policy(
     is_time_up = (lambda: deadline.seconds_left <= 0) if deadline else lambda: False
     graph = explore_policy([problem.state], choices_in, max_states, first_stop=True, is_time_up=is_time_up)
     if graph.complete:
-        trapped = traps(graph, graph.goals)
+        trapped = graph.traps()
         if not trapped:
             return PolicyCheck(PolicyKind.STRONG_CYCLIC, graph)
         first = next(state for state in graph.choices if state in trapped)

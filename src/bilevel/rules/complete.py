@@ -2,11 +2,10 @@
 
 Small problems are looked at as a whole: every state that any actions lead to, with every goal that some state has. So
 what is said of them is proved. In a state in which the policy fails although the goal can be reached, the shortest way
-to one more goal fact gives rules, as a demonstration would. These stand behind all rules that were given, so what those
-do is left as it is; among themselves they are ordered by how far from the goal fact they are. So a rule that fires
-leads to a state in which one nearer to a goal fact applies, and a policy with enough of them never stops before it has
-achieved one more. It may still run in circles, where achieving one goal fact undoes another. Commitment cures that: the
-policy serves a goal fact until it holds. Whether the rules need it is found out.
+to one more goal fact gives rules, as a demonstration would. These stand behind all rules that were given; among
+themselves they are ordered by how far from the goal fact they are. So a policy with enough of them never stops before
+it has achieved one more goal fact. It may still run in circles, where achieving one goal fact undoes another.
+Commitment cures that; whether the rules need it is found out.
 
 Larger problems, drawn at random or met in episodes, are then tried one by one. At last the rules are made more general
 and fewer, as long as the policy fails nowhere.
@@ -30,25 +29,19 @@ from bilevel.rules.rule import Rule, canonical, orders_of
 from bilevel.rules.rule_file import check_rules
 from bilevel.rules.small_problems import (
     Size,
-    SmallGraph,
     SmallProblem,
     first_few,
     goal_predicates,
+    grown_problems,
     namings,
-    small_graphs,
     small_problems,
 )
 from bilevel.rules.solving import Solution, Stop, final_state, solve
 from bilevel.rules.state_graph import Node, Situation, StateGraph, steps_to
 from bilevel.rules.traces import PlanFor, TraceStep
-from bilevel.rules.verify import as_text
+from bilevel.rules.verify import counterexample
 from bilevel.symbolic.domain import Atom, Domain, Facts, Problem
-from bilevel.symbolic.exploration import traps
-from bilevel.symbolic.semantics import (
-    ground_action,
-    progress,
-    substitute_all,
-)
+from bilevel.symbolic.semantics import ground_action, progress, substitute_all
 
 MAX_STATES = 2_000
 BUDGET = 3_000_000  # states with goals, or instances of rules: a minute or two
@@ -62,14 +55,6 @@ STEPS_PER_GOAL = 1_000
 FAR = 2**62
 
 Callback = Callable[[str, int, int], None]  # what is being done, how much of it is done, and how much there is
-
-
-class Failing(NamedTuple):
-    """A state in which the policy fails for a goal, and whether no rule applies there; `lost` if no plan helps."""
-
-    state: int
-    stops: bool
-    lost: bool = False
 
 
 class Completion(NamedTuple):
@@ -114,13 +99,13 @@ def complete_rules(
     """
     check_rules(rules, domain)
     seeds = [problem for problem in problems if problem.goal]
-    small, predicates = small_problems(seeds, domain, objects), goal_predicates(seeds)
-    larger = [*met, *random_larger_problems(seeds, domain, objects or {}, random_problems if plan_for else 0, seed)]
+    grown, predicates = grown_problems(seeds, domain, objects), goal_predicates(seeds)
+    larger = [*met, *random_larger_problems(seeds, domain, objects, random_problems if plan_for else 0, seed)]
 
     def completed(generalise: bool) -> Completion:
         completer = Completer(rules, domain, budget, callback)
         for _ in range(MOST_ROUNDS):
-            completer.complete([*small_graphs(small, predicates, domain, completer.rules, max_states)], generalise)
+            completer.complete([*small_problems(grown, predicates, domain, completer.rules, max_states)], generalise)
             before = completer.rules
             completer.try_larger(larger, plan_for)
             if completer.rules == before:
@@ -138,14 +123,13 @@ def complete_rules(
 
 def _is_part_of(problem: Problem, graph: StateGraph) -> bool:
     """Return whether the problem begins in one of these states but for the names of objects; some are tried."""
-    objects = {name: kind for name, kind in graph.objects.items() if name not in graph.domain.constants}
-    renamings = islice(namings(problem.objects, objects), MOST_NAMINGS)
+    renamings = islice(namings(problem.objects, graph.problem.objects), MOST_NAMINGS)
     return any(Situation(substitute_all(problem.state, renaming)) in graph for renaming in renamings)
 
 
 def described(small: Sequence[SmallProblem]) -> str:
     """Return the largest of these sizes in words: up to 3 blocks and 4 places."""
-    sizes = [size or Counter(problem.objects.values()) for size, problem in small]
+    sizes = [each.size or Counter(each.problem.objects.values()) for each in small]
     distinct = [size for place, size in enumerate(sizes) if size not in sizes[:place]]
     largest = [size for size in distinct if not any(_covers(other, size) for other in distinct if other != size)]
     return first_few([f"up to {listed([_counted(*each) for each in size.items()])}" for size in largest])
@@ -172,22 +156,23 @@ class Completer:
 
     def __init__(self, given: Sequence[Rule], domain: Domain, budget: int, callback: Callback) -> None:
         self.given, self.domain, self.callback = tuple(given), domain, callback
-        self.found: dict[Rule, int | None] = {}  # with the number of the small problem that asked for each, if one did
+        self.found: dict[Rule, Mapping[str, str] | None] = {}  # with the objects of the small problem that asked for it
         self._budget = budget
         self._last = max((rule.priority for rule in given), default=0)
 
-    def complete(self, small: Sequence[tuple[SmallProblem, SmallGraph | None]], generalise: bool) -> None:
+    def complete(self, small: Sequence[SmallProblem], generalise: bool) -> None:
         """Add what is missing in small problems, then simplify."""
-        self._small = small
-        self._numbers: dict[StateGraph, int] = {}
-        self._jobs: list[tuple[StateGraph, Facts]] = []
-        for problem, grown in small:
-            if grown and grown.goals and not any(_is_part_of(problem.problem, graph) for graph in self._numbers):
-                self._numbers[grown.graph] = len(self._numbers)
-                self._jobs += [(grown.graph, goal) for goal in grown.goals]
+        self._small = [each for each in small if each.goals]
+        self._too_large = [problem.name for _, problem, graph, _ in small if graph is None]
+        self._graphs = list[StateGraph]()
+        self._jobs = list[tuple[StateGraph, Facts]]()
+        for _, problem, graph, goals in self._small:
+            if graph and not any(_is_part_of(problem, other) for other in self._graphs):
+                self._graphs.append(graph)
+                self._jobs += [(graph, goal) for goal in goals]
         self._learned: set[object] = set()  # ways that have been learned from, which give nothing new
         self.commit = self.is_finished = False
-        self.unsolved: list[tuple[StateGraph, Facts, Failing]] = []
+        self.unsolved: list[tuple[StateGraph, Facts]] = []
         self.solved = 0
         self._add_missing()
         if self.is_finished and not self.unsolved:
@@ -204,10 +189,10 @@ class Completer:
     @property
     def is_exhausted(self) -> bool:
         """Whether no more states may be looked at."""
-        return sum(graph.looked_at for graph in self._numbers) >= self._budget
+        return sum(graph.looked_at for graph in self._graphs) >= self._budget
 
     def _use(self) -> None:
-        for graph in self._numbers:
+        for graph in self._graphs:
             graph.set_rules(self.rules)
 
     def _add_missing(self) -> None:
@@ -228,33 +213,33 @@ class Completer:
         """Add rules until the policy does not fail for this goal; return whether any were added."""
         changed = False
         while fails := failing(graph, goal, self.commit):
-            ways = (way_to_a_goal(graph, state, goal) for state, _, lost in fails if not lost)
             if self.is_exhausted:
                 return changed
-            if not any(self._learn(steps, graph.objects, self._numbers[graph]) for steps in ways):
-                self.unsolved.append((graph, goal, fails[0]))
+            if not any(self._learn(way_to_a_goal(graph, state, goal), graph.objects) for state in fails):
+                self.unsolved.append((graph, goal))
                 return changed
             changed = True
             graph.set_rules(self.rules)
         return changed
 
-    def _learn(self, steps: Sequence[TraceStep], objects: Mapping[str, str], asked_by: int | None) -> bool:
+    def _learn(self, steps: Sequence[TraceStep], objects: Mapping[str, str], is_small: bool = True) -> bool:
         """Learn from a way to one goal fact; return whether there is anything new in it."""
-        way = asked_by, *((step.action.action, step.outcome, step.goal) for step in steps)
+        way = is_small, *((step.action.action, step.outcome, step.goal) for step in steps)
         if not steps or way in self._learned:
             return False
         self._learned.add(way)
         (fact,) = steps[-1].goal
+        asked_by = objects if is_small else None
         added = [self._add(rule, asked_by) for rule, _ in rules_of_segment(fact, steps, objects, self.domain)]
         return any(added)
 
-    def _add(self, rule: Rule, asked_by: int | None) -> bool:
+    def _add(self, rule: Rule, asked_by: Mapping[str, str] | None) -> bool:
         """Add a rule whose priority is its distance to a goal fact, unless others make it superfluous already."""
         new = replace(rule, priority=self._last + rule.priority, orders=orders_of(self.given))
         if any(subsumes(other, new, self.domain) for other in chain(self.given, self.found)):
             return False
-        self.found = {other: n for other, n in self.found.items() if not subsumes(new, other, self.domain)}
-        self.found[new] = asked_by
+        kept = {other: asked for other, asked in self.found.items() if not subsumes(new, other, self.domain)}
+        self.found = {**kept, new: asked_by}
         return True
 
     # Fewer and more general rules
@@ -274,11 +259,15 @@ class Completer:
         The last ones come first: what stands behind all others is asked only where nothing else helps. Where the
         problems with the most objects of a type asked for none, the rules are taken to be general enough.
         """
-        counts = [Counter(graph.objects.values()) for graph in self._numbers]
+        counts = [Counter(graph.objects.values()) for graph in self._graphs]
         most = {kind: max(count[kind] for count in counts) for kind in set().union(*counts)}
         growing = [kind for kind in most if any(count[kind] < most[kind] for count in counts)]
-        asking = {n for n, count in enumerate(counts) if any(count[kind] == most[kind] for kind in growing)}
-        for rule in self._last_first("generalising", [r for r, n in self.found.items() if n is None or n in asking]):
+
+        def is_large(objects: Mapping[str, str]) -> bool:
+            return any([*objects.values()].count(kind) == most[kind] for kind in growing)
+
+        asked = [rule for rule, objects in self.found.items() if objects is None or is_large(objects)]
+        for rule in self._last_first("generalising", asked):
             written = rule  # with its variables as they are, while those of `rule` are canonical
             for atom in droppable(rule, self.domain) if rule in self.found else ():
                 for general in generalisations(written, atom, self.domain):
@@ -293,9 +282,9 @@ class Completer:
     def _prune(self) -> None:
         """Drop found rules that can be spared, the last ones first, unless the ways to the goals become longer."""
         most = self._steps() * MOST_WASTE
-        for rule in self._last_first("pruning", [rule for rule, number in self.found.items() if number is not None]):
+        for rule in self._last_first("pruning", [rule for rule, objects in self.found.items() if objects is not None]):
             before = self.found
-            self.found = {other: number for other, number in before.items() if other != rule}
+            self.found = {other: objects for other, objects in before.items() if other != rule}
             if self.is_exhausted or not self.fails_nowhere(self.commit) or self._steps() > most:
                 self.found = before
 
@@ -337,64 +326,56 @@ class Completer:
             if plan:
                 states = accumulate(plan, lambda here, step: progress(here, step[1]), initial=state)
                 steps = [TraceStep(here, *step, goal) for here, step in zip(states, plan, strict=False)]
-                if self._learn(steps, objects, None):
+                if self._learn(steps, objects, is_small=False):
                     return True
         return False
 
     def completion(self, tried: int) -> Completion:
         """Return what is known when all has been looked at and tried."""
-        done = [problem for problem, grown in self._small if grown and grown.goals]
-        sizes, number = described(done), sum(len(graph.attainable(goal)) for graph, goal in self._jobs)
+        sizes, number = described(self._small), sum(len(graph.attainable(goal)) for graph, goal in self._jobs)
         is_proved = bool(sizes) and self.is_finished and not self.unsolved
-        lines = self._what_is_proved(sizes, number, [problem for _, problem in done])
-        if too_large := [problem.problem.name for problem, grown in self._small if grown is None]:
-            lines.append(f"too large to look at as a whole: {first_few(too_large)}")
+        lines = self._what_is_proved(sizes, number)
+        if self._too_large:
+            lines.append(f"too large to look at as a whole: {first_few(self._too_large)}")
         if tried:
             lines.append(f"larger problems drawn at random or met: {self.solved} of {tried} solved")
         statement, given = "\n".join(lines), len(self.given)
         return Completion(self.rules, given, self.commit, is_proved, sizes, number, tried, self.solved, statement)
 
-    def _what_is_proved(self, sizes: str, number: int, small: Sequence[Problem]) -> list[str]:
+    def _what_is_proved(self, sizes: str, number: int) -> list[str]:
         if not sizes:
             return ["nothing is proved: every problem is too large to look at as a whole"]
         if self.unsolved:
-            graph, goal, (state, stops, _) = self.unsolved[0]
-            how = "no rule applies" if stops else "the rules go round in circles, or into a dead end"
-            return [
-                f"not complete in problems of {sizes}: {how}, and no rule that could be found helps",
-                f"  for example from {as_text(graph.facts(state))}\n  with the goal {as_text(goal)}",
-            ]
+            graph, goal = self.unsolved[0]
+            found = counterexample(graph, goal, graph.follow(goal, sorted(graph.attainable(goal)), commit=self.commit))
+            return [f"not complete in problems of {sizes}, as no rule that could be found helps:", str(found)]
         if not self.is_finished:
             return [f"the budget is used up before all problems of {sizes} were looked at; nothing is proved"]
         memory = "this needs commitment to a goal until it holds, as in `bilevel solve`; memoryless, the rules loop"
         if not self.commit:
-            also = "and with" if self.fails_nowhere(True) else "not with"
-            hint = ", too" if also == "and with" else ": use `bilevel solve --memoryless`"
-            memory = f"this holds for the memoryless policy, {also} commitment{hint}"
+            also = "and with commitment, too" if self.fails_nowhere(True) else "not with commitment"
+            memory = f"this holds for the memoryless policy, {also}"
         every = f"from every state from which the goals can be reached ({number} states with goals)"
         lines = [f"no rule missing and no loop for all problems of {sizes}, {every}", memory]
-        known = {atom.predicate for problem in small for atom in problem.state}
+        known = {atom.predicate for each in self._small for atom in each.problem.state}
         if static := sorted(known.intersection(static_predicates(self.domain))):
             lines.append(f"facts that no action changes are as in the problems given: {', '.join(static)}")
         return lines
 
 
-def failing(graph: StateGraph, goal: Facts, commit: bool) -> list[Failing]:
-    """Return the states in which the policy fails: first those in which it stops, those nearest to the goal first.
+def failing(graph: StateGraph, goal: Facts, commit: bool) -> list[int]:
+    """Return the states in which the policy fails: those first from which a plan could help, among these the stops.
 
-    Where there are none from which a plan could help, a state in which it is too late.
+    Of the same kind the nearest to the goal come first.
     """
     able = graph.attainable(goal)
     runs = graph.follow(goal, sorted(able), commit=commit)
     graph.looked_at += len(runs.choices)
-    trapped = traps(runs, runs.goals)
-    if not trapped:
-        return []
-    distance = graph.distances(goal, able)
+    trapped = runs.traps()
+    distance = graph.distances(goal, able) if trapped else {}
     stops = {node[0] for node in trapped if runs.stops(node)}
-    stuck = sorted({n for n, _ in trapped} & able, key=lambda state: (state not in stops, distance[state], state))
-    lost = [] if stuck else sorted(state for state, _ in trapped)[:1]
-    return [Failing(state, state in stops) for state in stuck] or [Failing(s, s in stops, True) for s in lost]
+    states = {state for state, _ in trapped}
+    return sorted(states, key=lambda state: (state not in able, state not in stops, distance.get(state, FAR), state))
 
 
 def steps_of(graph: StateGraph, goal: Facts, commit: bool) -> int:
@@ -408,14 +389,14 @@ def steps_of(graph: StateGraph, goal: Facts, commit: bool) -> int:
 
 
 def way_to_a_goal(graph: StateGraph, state: int, goal: Facts) -> list[TraceStep]:
-    """Return a way to one more goal fact, on which the whole goal stays attainable; none where all wait.
+    """Return a way to one more goal fact, on which the whole goal stays attainable; none where there is none.
 
     The fact is one in turn that is nearest. Of ways of the same length it is one that undoes the fewest goal facts and
     comes closest to the whole goal.
     """
     inside = graph.attainable(goal)
     remaining = graph.distances(goal, inside)
-    facts = sorted(graph.in_turn(state, goal) - graph.facts(state))
+    facts = sorted(graph.in_turn(state, goal) - graph.facts(state)) if state in inside else []
     distances = {fact: graph.distances(frozenset({fact}), inside) for fact in facts}
     fact = min(facts, key=lambda fact: distances[fact].get(state, FAR), default=None)
     steps = list[TraceStep]()

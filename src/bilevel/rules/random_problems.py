@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby, islice
 from typing import TypeVar
@@ -22,22 +22,20 @@ Item = TypeVar("Item", str, Atom)
 
 
 def random_larger_problems(
-    seeds: Sequence[Problem], domain: Domain, objects: Size, count: int, seed: int
-) -> list[Problem]:
-    """Return problems with twice the objects that begin where random actions lead, and end where more of them lead.
+    seeds: Sequence[Problem], domain: Domain, counts: Size | None, number: int, seed: int
+) -> Iterator[Problem]:
+    """Yield problems with twice the objects that begin where random actions lead, and end where more of them lead.
 
-    Where it is not said how many `objects` there may be, they have twice as many as the seeds of each type that has
-    several.
+    Without counts they have twice as many objects as the seeds of each type that has several.
     """
-    if not count:
-        return []
+    if not number:
+        return
     predicates, single = goal_predicates(seeds), single_facts(seeds, domain)
-    sizes = [{key: LARGER * number for key, number in (objects or own_counts(p)).items()} for p in seeds]
-    larger = [grow(problem, domain, size) if size else problem for problem, size in zip(seeds, sizes, strict=True)]
-    plausible = [problem for problem in larger if is_plausible(problem, domain, single)] or larger
-    found = []
-    for number in range(count):
-        rng, grown = random.Random(f"{seed} {number}"), plausible[number % len(plausible)]
+    sizes = [{key: LARGER * count for key, count in (counts or own_counts(p)).items()} for p in seeds]
+    larger = [grow(problem, domain, size) for problem, size in zip(seeds, sizes, strict=True)]
+    larger = [problem for problem in larger if is_plausible(problem, domain, single)] or larger
+    for n in range(number):
+        rng, grown = random.Random(f"{seed} {n}"), larger[n % len(larger)]
         nature, steps = Nature(domain, grown.all_objects(domain), rng), STEPS_PER_OBJECT * len(grown.objects)
         start = _random_walk(domain, nature, grown.state, steps, rng)
         objects_then = {name: kind for name, kind in nature.objects.items() if name not in domain.constants}
@@ -46,8 +44,7 @@ def random_larger_problems(
         possible = sorted(a for a in end - start if a.predicate in predicates and known >= set(a.terms))
         goal = frozenset(fact for fact in possible if rng.random() < 0.8) or frozenset(possible[:1])
         if goal:
-            found.append(replace(grown, name=f"random-{number}", objects=objects_then, state=start, goal=goal))
-    return found
+            yield replace(grown, name=f"random-{n}", objects=objects_then, state=start, goal=goal)
 
 
 def _random_walk(domain: Domain, nature: Nature, state: Facts, steps: int, rng: random.Random) -> Facts:

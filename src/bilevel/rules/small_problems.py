@@ -32,17 +32,15 @@ Size = Mapping[str, int]  # how many objects of each growing type
 
 
 class SmallProblem(NamedTuple):
-    """A problem, and how many objects of each growing type it has; none if it is a seed as it was given."""
+    """A problem with all its states and its goals up to names; without a graph where it has too many of either.
+
+    `size` says how many objects of each growing type it has.
+    """
 
     size: Size
     problem: Problem
-
-
-class SmallGraph(NamedTuple):
-    """All states of a small problem, and its goals up to names."""
-
-    graph: StateGraph
-    goals: list[Facts]
+    graph: StateGraph | None
+    goals: Sequence[Facts] = ()
 
 
 def parse_counts(texts: Iterable[str]) -> dict[str, int]:
@@ -56,22 +54,19 @@ def parse_counts(texts: Iterable[str]) -> dict[str, int]:
     return counts
 
 
-def small_problems(seeds: Sequence[Problem], domain: Domain, counts: Size | None) -> list[SmallProblem]:
-    """Return each seed with up to so many objects, those with the fewest objects first, and none twice.
+def grown_problems(seeds: Sequence[Problem], domain: Domain, counts: Size | None) -> list[tuple[Size, Problem]]:
+    """Return each seed with up to so many objects, and its size, those with the fewest objects first, and none twice.
 
     Without counts there are up to as many objects of each type as the seed has.
     """
     check_seeds(seeds, domain, counts or {})
-    found: list[SmallProblem] = []
     single = single_facts(seeds, domain) if counts else set()
-    for seed in seeds:
-        known = sizes(counts or own_counts(seed)) or [{}]
-        grown = [SmallProblem(size, grow(seed, domain, size) if size else seed) for size in known]
-        found += [small for small in grown if is_plausible(small.problem, domain, single)]
-    distinct: dict[object, SmallProblem] = {}
-    for small in sorted(found, key=lambda small: len(small.problem.objects)):
-        distinct.setdefault((tuple(sorted(small.problem.objects.items())), small.problem.state), small)
-    return list(distinct.values())
+    grown = [(size, grow(seed, domain, size)) for seed in seeds for size in sizes(counts or own_counts(seed)) or [{}]]
+    distinct: dict[object, tuple[Size, Problem]] = {}
+    for size, problem in sorted(grown, key=lambda each: len(each[1].objects)):
+        if is_plausible(problem, domain, single):
+            distinct.setdefault((tuple(sorted(problem.objects.items())), problem.state), (size, problem))
+    return [*distinct.values()]
 
 
 def check_seeds(seeds: Sequence[Problem], domain: Domain, counts: Size) -> None:
@@ -109,6 +104,8 @@ def sizes(counts: Size) -> list[Size]:
 
 def grow(problem: Problem, domain: Domain, counts: Mapping[str, int]) -> Problem:
     """Return the problem with exactly so many objects of each type; of its goal, what its remaining objects leave."""
+    if not counts:
+        return problem
     objects = {name: kind for name, kind in problem.objects.items() if _growing(kind, domain, counts) is None}
     taken = {**problem.objects, **domain.constants}
     clones: dict[str, list[str]] = {}  # of the last object of each growing type
@@ -180,17 +177,25 @@ def is_plausible(problem: Problem, domain: Domain, single: Set[tuple[str, int, s
     return all(count == 1 or (p, place, types[name]) not in single for (p, place, name), count in occurrences)
 
 
-def contains(problem: Problem, other: Problem) -> bool:
-    """Return whether a problem has all objects and facts of another."""
-    return problem.objects.items() >= other.objects.items() and problem.state >= other.state
-
-
 # States and goals
 
 
-def small_graph(
+def small_problems(
+    grown: Iterable[tuple[Size, Problem]], predicates: Set[str], domain: Domain, rules: Sequence[Rule], most: int
+) -> Iterator[SmallProblem]:
+    """Yield each grown problem with its states and goals; with none where it, or a part of it, is too large."""
+    too_large: list[Problem] = []
+    for size, problem in grown:
+        found = None
+        if not any(problem.objects.items() >= p.objects.items() and problem.state >= p.state for p in too_large):
+            found = states_and_goals(problem, predicates, domain, rules, most)
+        too_large += [] if found else [problem]
+        yield SmallProblem(size, problem, *(found or (None,)))
+
+
+def states_and_goals(
     problem: Problem, predicates: Set[str], domain: Domain, rules: Sequence[Rule], most: int
-) -> SmallGraph | None:
+) -> tuple[StateGraph, list[Facts]] | None:
     """Return all states and goals of a problem, unless there are more than so many of either.
 
     Its goals are the sets of facts of these predicates, about the problem's own objects, that some state has, and that
@@ -208,19 +213,7 @@ def small_graph(
         if len(goals) > MOST_GOALS:
             return None
     distinct = distinct_goals(sorted(goals, key=sorted), symmetries(problem, rules))
-    return SmallGraph(graph, distinct) if len(distinct) <= most else None
-
-
-def small_graphs(
-    small: Iterable[SmallProblem], predicates: Set[str], domain: Domain, rules: Sequence[Rule], most: int
-) -> Iterator[tuple[SmallProblem, SmallGraph | None]]:
-    """Yield each problem with its graph, or with none where it, or a part of it, is too large."""
-    too_large: list[Problem] = []
-    for each in small:
-        is_larger = any(contains(each.problem, other) for other in too_large)
-        graph = None if is_larger else small_graph(each.problem, predicates, domain, rules, most)
-        too_large += [] if graph else [each.problem]
-        yield each, graph
+    return (graph, distinct) if len(distinct) <= most else None
 
 
 def first_few(names: Sequence[str]) -> str:

@@ -1,9 +1,8 @@
 """The states of a problem as a graph: what actions and nature do in them, what a rule policy does, what can be reached.
 
-New objects never end in some domains, yet only a few of them matter at a time. An object that nature made is dropped
-from a state once it can no longer matter: by the facts about it no action can have it as an argument, so that these
-facts stay for ever, no rule can bind it, and nature cannot choose it. The made objects that remain are renamed in one
-canonical way. So states that differ only in what has been put away for good, or in names that nature gave, are one.
+An object that nature made is dropped from a state once it can no longer matter: by the facts about it no action can
+have it as an argument, no rule can bind it, and nature cannot choose it. The made objects that remain are renamed in
+one canonical way. So there are finitely many states, although new objects never end.
 
 What a rule needs of a goal is worked out once for each state, whatever the goal is; so a policy can be followed for
 thousands of goals.
@@ -23,9 +22,9 @@ from bilevel.rules.matching import direct_waits, goals_in_turn
 from bilevel.rules.rule import Rule, orders_of
 from bilevel.symbolic.domain import (
     NO_FACTS,
-    ROOT_TYPE,
     Action,
     Atom,
+    BadInput,
     Domain,
     Facts,
     Outcome,
@@ -39,6 +38,7 @@ from bilevel.symbolic.semantics import (
     applicable,
     bind_outcome,
     ground,
+    ground_action,
     natures_choices,
     new_object,
     progress,
@@ -88,7 +88,7 @@ class StateGraph:
     """
 
     def __init__(self, domain: Domain, problem: Problem, rules: Sequence[Rule] = ()) -> None:
-        self.domain, self.objects = domain, problem.all_objects(domain)
+        self.domain, self.problem, self.objects = domain, problem, problem.all_objects(domain)
         self.goal_facts = problem.goal  # what goals may be made of
         self.looked_at = 0  # states with goals, and instances of rules, as often as they were looked at
         self.situations: list[Situation] = []
@@ -103,7 +103,6 @@ class StateGraph:
         self.moves = cache(self._find_moves)
         self.attainable = cache(self._find_attainable)
         self.distances = cache(self._find_distances)
-        self._static = problem.state  # of which the orders of goals ask for what no action changes
         self.set_rules(rules)
         self.number(Situation(problem.state))
 
@@ -133,18 +132,14 @@ class StateGraph:
     def _results(self, state: int, action: Action) -> tuple[Result, ...]:
         """Return every state that the action may lead to, none where it is not applicable."""
         facts, made = self.situations[state]
-        objects, schema = self._objects(made), self.domain.schemas[action.name]
-        for name, parameter in zip(action.arguments, schema.parameters, strict=True):
-            if not self.domain.is_subtype(objects.get(name, ROOT_TYPE), parameter.type):
-                return ()
-        grounded = ground(schema, action.arguments)
-        if grounded is None or not applicable(facts, grounded):
+        objects, results = self._objects(made), list[Result]()
+        try:
+            grounded = ground_action(self.domain, action, objects)
+        except BadInput:
             return ()
-        results = []
-        for outcome in grounded.outcomes:
+        for outcome in grounded.outcomes if applicable(facts, grounded) else ():
             for choice in natures_choices(outcome, self.domain, objects):
-                kinds = {p.name: p.type for p in outcome.chosen}
-                new = tuple((name, kinds[v]) for v, name in choice.items() if name not in objects)
+                new = tuple((choice[v.name], v.type) for v in outcome.chosen if choice[v.name] not in objects)
                 bound = bind_outcome(outcome, choice)
                 results.append(Result(bound, self.number(Situation(progress(facts, bound), made + new))))
         return tuple(results)
@@ -194,7 +189,7 @@ class StateGraph:
     def set_rules(self, rules: Sequence[Rule]) -> None:
         """Follow these rules from now on; what is known of rules that stay is kept."""
         in_order = sorted(rules, key=lambda rule: rule.priority)  # stable: ties keep the given order
-        orders, static = orders_of(rules), self._static
+        orders, static = orders_of(rules), self.problem.state  # of which orders ask for what no action changes
         self._waits = cache(lambda goal: direct_waits(orders, self.domain, goal, static, self.objects))
         self._rules = [(rule, self._known.setdefault(rule, {})) for rule in in_order]
         self._in_order: dict[int, list[Instance]] = {}
@@ -225,7 +220,7 @@ class StateGraph:
 
     def _start_engine(self, rule: Rule) -> RuleEngine:
         """Return an engine that finds the instances of a rule for every goal, whichever goals wait."""
-        return RuleEngine([replace(rule, orders=())], self.domain, self._static, self.goal_facts, self.objects)
+        return RuleEngine([replace(rule, orders=())], self.domain, self.problem.state, self.goal_facts, self.objects)
 
     def _find_instances(self, rule: Rule, state: int) -> list[Instance]:
         facts, made = self.situations[state]

@@ -1,9 +1,9 @@
 """Does a rule policy always solve a problem, or all problems of a family?
 
 Every state that the memoryless policy can get into is looked at, under every outcome. It solves a problem always if
-from every state that can come up the goal can still be reached, so that, nature being fair, every run ends in the goal.
-Otherwise there is a counterexample: a shortest way to a state in which no rule applies or the action of the rule that
-fires cannot be done, or, where there is no such state, to a loop from which the goal cannot be reached any more.
+from every such state the goal can still be reached, so that, nature being fair, every run ends in the goal. Otherwise
+there is a counterexample: a shortest way to a state in which no rule applies or the action of the rule that fires
+cannot be done, or, where there is no such state, to a loop from which the goal cannot be reached any more.
 
 A family is what rules are completed for, too: all small problems up to a number of objects, with every goal, from every
 state from which the goal can surely be reached. Goals that differ by names only are looked at once. As the policy
@@ -21,10 +21,10 @@ from typing import Literal, NamedTuple
 
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import check_rules
-from bilevel.rules.small_problems import first_few, goal_predicates, small_graphs, small_problems
+from bilevel.rules.small_problems import first_few, goal_predicates, grown_problems, small_problems
 from bilevel.rules.state_graph import Instance, Node, PolicyRuns, StateGraph
 from bilevel.symbolic.domain import Action, BadInput, Domain, Facts, Outcome, Problem
-from bilevel.symbolic.exploration import Choice, explore_policy, traps
+from bilevel.symbolic.exploration import Choice, explore_policy
 
 MAX_STATES = 100_000
 
@@ -112,9 +112,8 @@ def verify(rules: Sequence[Rule], domain: Domain, problem: Problem, max_states: 
     check_rules(rules, domain)
     graph = StateGraph(domain, problem, rules)
     runs = graph.follow(problem.goal, [0], every_tie=False, max_states=max_states, first_stop=True)
-    failure, explored = shortest_failure(runs), len(runs.choices)
-    if failure is not None:
-        found = _counterexample(graph, runs, problem, failure)
+    found, explored = counterexample(graph, problem.goal, runs), len(runs.choices)
+    if found is not None:
         return Verdict(Answer.REFUTED, explored, str(found), found)
     answer, more = (Answer.SOLVED, "") if runs.complete else (Answer.BOUND_HIT, "; nothing found so far")
     return Verdict(answer, explored, f"{answer.value} ({explored} states explored{more})")
@@ -136,26 +135,22 @@ def verify_family(
     check_rules(rules, domain)
     problems = explored = 0
     too_large: list[str] = []
-    grown = small_problems(seeds, domain, counts)
-    for (_, problem), small in small_graphs(grown, goal_predicates(seeds), domain, rules, max_states):
-        if small is None:
+    grown = grown_problems(seeds, domain, counts)
+    for _, problem, graph, goals in small_problems(grown, goal_predicates(seeds), domain, rules, max_states):
+        if graph is None:
             too_large.append(problem.name)
             continue
-        graph, failures = small.graph, list[tuple[Facts, PolicyRuns, FailingRun]]()
         begins = [state for state in range(len(graph)) if _is_start(graph.facts(state), problem, starts)]
-        for goal in small.goals:
+        failures = list[Counterexample]()
+        for goal in goals:
             starting = [state for state in begins if state in graph.attainable(goal)]
             runs = graph.follow(goal, starting)
             problems += len(starting)
             explored += len(runs.choices)
-            failure = shortest_failure(runs)
-            failures += [(goal, runs, failure)] if failure else []
+            failures += filter(None, [counterexample(graph, goal, runs)])
         if failures:
-            goal, runs, failure = min(failures, key=lambda found: found[2].length)
-            facts, made = graph.situations[failure.path[0][0]]
-            failed = replace(problem, objects={**problem.objects, **dict(made)}, state=facts, goal=goal)
-            found = _counterexample(graph, runs, failed, failure)
-            text = f"problem: {problem.name}\n  goal: {as_text(goal)}\n{found}"
+            found = min(failures, key=lambda each: len(each.steps) + len(each.loop))
+            text = f"problem: {problem.name}\n  goal: {as_text(found.problem.goal)}\n{found}"
             return Verdict(Answer.REFUTED, explored, text, found)
     if not problems and not too_large:
         raise BadInput("the family is empty: no goal can be reached")
@@ -173,42 +168,8 @@ def _is_start(state: Facts, problem: Problem, starts: Starts) -> bool:
 # The shortest way to fail
 
 
-class FailingRun(NamedTuple):
-    """A way from a start to a stop, or to the first node of a loop; `loop` then leads back to it."""
-
-    path: Sequence[Node]
-    loop: Sequence[Node] = ()
-
-    @property
-    def length(self) -> int:
-        """How many steps show it."""
-        return len(self.path) + len(self.loop)
-
-
-def shortest_failure(runs: PolicyRuns) -> FailingRun | None:
-    """Return a shortest run that stops short of the goal; where there is none, one into a loop that it cannot leave.
-
-    Loops are not looked for where the bound was hit.
-    """
-    stop = next(filter(runs.stops, runs.choices), None)
-    if stop is not None:
-        return FailingRun(runs.path(stop))
-    trapped: Collection[Node] = traps(runs, runs.goals) if runs.complete else ()
-
-    def staying(node: Node) -> list[Choice[Node, Instance]]:
-        return [choice for choice in runs.choices[node] if all(after in trapped for after in choice.outcomes)]
-
-    for node in runs.choices:
-        if node in trapped:
-            after = (first for choice in staying(node) for first in choice.outcomes)
-            loop = explore_policy(after, staying, sys.maxsize)
-            if node in loop.parents:
-                return FailingRun(runs.path(node), loop.path(node))
-    return None
-
-
-def _counterexample(graph: StateGraph, runs: PolicyRuns, problem: Problem, failure: FailingRun) -> Counterexample:
-    """Return the failure with its actions, outcomes and states spelt out."""
+def counterexample(graph: StateGraph, goal: Facts, runs: PolicyRuns) -> Counterexample | None:
+    """Return a shortest of these runs that fails, with its actions, outcomes and states; none where none does."""
 
     def steps(path: Sequence[Node]) -> Iterator[Step]:
         for node, after in pairwise(path):
@@ -217,8 +178,32 @@ def _counterexample(graph: StateGraph, runs: PolicyRuns, problem: Problem, failu
             outcome = next(result.outcome for result in results if result.state == after[0])
             yield Step(instance.rule, instance.action, outcome, graph.facts(after[0]))
 
-    end = failure.path[-1]
+    path, loop = shortest_failure(runs)
+    if not path:
+        return None
+    end = path[-1]
     refused = next((choice.label.action for choice in runs.choices[end] if not choice.outcomes), None)
-    ending = Ending.LOOP if failure.loop else Ending.NOT_APPLICABLE if refused else Ending.NO_RULE
-    missed, loop = problem.goal - graph.facts(end[0]), tuple(steps([end, *failure.loop]))
-    return Counterexample(problem, ending, tuple(steps(failure.path)), missed, loop, refused)
+    ending = Ending.LOOP if loop else Ending.NOT_APPLICABLE if refused else Ending.NO_RULE
+    state, made = graph.situations[path[0][0]]
+    problem = replace(graph.problem, objects={**graph.problem.objects, **dict(made)}, state=state, goal=goal)
+    missed = goal - graph.facts(end[0])
+    return Counterexample(problem, ending, (*steps(path),), missed, (*steps([end, *loop]),), refused)
+
+
+def shortest_failure(runs: PolicyRuns) -> tuple[Sequence[Node], Sequence[Node]]:
+    """Return a shortest way from a start to a stop; where there is none, one to a loop, and the loop, which ends there.
+
+    The ways are empty where no run fails. Loops are not looked for where the bound was hit.
+    """
+    if (stop := next(filter(runs.stops, runs.choices), None)) is not None:
+        return runs.path(stop), []
+    trapped: Collection[Node] = runs.traps() if runs.complete else ()
+
+    def staying(node: Node) -> list[Choice[Node, Instance]]:
+        return [choice for choice in runs.choices[node] if all(after in trapped for after in choice.outcomes)]
+
+    for node in filter(trapped.__contains__, runs.choices):
+        loop = explore_policy((first for choice in staying(node) for first in choice.outcomes), staying, sys.maxsize)
+        if node in loop.parents:
+            return runs.path(node), loop.path(node)
+    return [], []

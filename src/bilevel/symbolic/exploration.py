@@ -41,6 +41,24 @@ class PolicyGraph(Generic[State, Label]):
         choices = self.choices[state]
         return state not in self.goals and (not choices or any(not choice.outcomes for choice in choices))
 
+    def traps(self) -> set[State]:
+        """Return the states of a complete graph from which the policy may never reach a goal, whatever luck it has.
+
+        They are the largest set of states short of the goal in which each has no choice, or one all of whose outcomes
+        stay in the set.
+        """
+        before: dict[State, list[State]] = {}
+        for state, choices in self.choices.items():
+            for after in {after for choice in choices for after in choice.outcomes}:
+                before.setdefault(after, []).append(state)
+        trapped, outside = set(self.choices) - self.goals, [state for state in self.choices if state in self.goals]
+        for out in outside:  # which grows meanwhile
+            for state in before.get(out, ()):
+                if state in trapped and not any(trapped.issuperset(c.outcomes) for c in self.choices[state]):
+                    trapped.remove(state)
+                    outside.append(state)
+        return trapped
+
     def path(self, state: State) -> list[State]:
         """The states on a shortest way from a start to this one, itself last."""
         path, before = [state], self.parents[state]
@@ -81,30 +99,3 @@ def explore_policy(
                 parents[after] = state
                 queue.append(after)
     return PolicyGraph(choices, goals, parents, complete=True)
-
-
-def traps(graph: PolicyGraph[State, Label], target: Set[State]) -> frozenset[State]:
-    """Return the states of a complete graph from which the policy may never reach the target, whatever luck it has.
-
-    They are the largest set of states outside the target in which each has no choice, or one all of whose outcomes stay
-    in the set.
-    """
-    before: dict[State, list[tuple[State, int]]] = {}
-    for state, choices in graph.choices.items():
-        for index, choice in enumerate(choices):
-            for after in choice.outcomes:
-                before.setdefault(after, []).append((state, index))
-    trapped = graph.choices.keys() - target
-    staying = {state: len(graph.choices[state]) for state in trapped}  # how many choices cannot leave
-    leaving: set[tuple[State, int]] = set()
-    escaped = [state for state in graph.choices if state in target]
-    for out in escaped:  # which grows meanwhile
-        for choice_of in before.get(out, ()):
-            state = choice_of[0]
-            if state in trapped and choice_of not in leaving:
-                leaving.add(choice_of)
-                staying[state] -= 1
-                if not staying[state]:
-                    trapped.remove(state)
-                    escaped.append(state)
-    return frozenset(trapped)
