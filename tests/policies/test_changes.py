@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bilevel.policies.episode import COLLISION, DROP, EXOGENOUS, FLICKER, OWN, Episode, Period, attribute_changes
+from bilevel.policies.episode import COLLISION, DROP, EXOGENOUS, FLICKER, OWN, Episode, LogEntry, attribute_changes
 from bilevel.policies.policy import expert_policy
 from bilevel.policies.rollout import rollout
 from bilevel.seeds import evaluation_seed
-from bilevel.symbolic.domain import Action, Atom, Facts
+from bilevel.symbolic.domain import NO_FACTS, Action, Atom, Facts
 from bilevel.symbolic.pddl import parse_adl_domain
 from bilevel.tabletop.problems import shipped_domain
 from bilevel.tasks.controls import Control
@@ -52,12 +52,12 @@ def kinds(
     *episode: Span,
 ) -> Any:
     """The kinds of the changes in an episode in which the same action is done all the time."""
-    periods: list[Period] = []
+    entries: list[LogEntry] = []
     timestep = 0
     for name, length, *events in episode:
-        periods.append(Period(BLOCKS[name], action, timestep, length, [timestep for _ in events]))
+        entries.append(LogEntry(timestep, BLOCKS[name], NO_FACTS, action, tuple(map(str, events))))
         timestep += length
-    return [change.kind for change in attribute_changes(shipped_domain("blocks"), periods, {})]
+    return [change.kind for change in attribute_changes(shipped_domain("blocks"), entries, timestep, {})]
 
 
 B = ("before", 40)
@@ -147,6 +147,7 @@ LAMPS = parse_adl_domain("""(define (domain lamps) (:requirements :adl) (:types 
 def test_what_an_action_of_adl_does_in_the_case_at_hand_is_its_own() -> None:
     wires = facts("wired a a, wired a b, wired c c")
     states = [wires | facts(f"{a} a, {b} b, dark c") for a, b in (("dark", "lit"), ("lit", "dark"), ("lit", "lit"))]
-    runs = [Period(state, Action("flip", ("a",)), 10 * number, 10) for number, state in enumerate(states)]
-    found = attribute_changes(LAMPS, runs, dict.fromkeys("abc", "lamp"))
+    flip = Action("flip", ("a",))
+    entries = [LogEntry(10 * number, state, NO_FACTS, flip) for number, state in enumerate(states)]
+    found = attribute_changes(LAMPS, entries, 30, dict.fromkeys("abc", "lamp"))
     assert [change.kind for change in found] == [OWN, COLLISION]

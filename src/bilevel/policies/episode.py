@@ -22,7 +22,7 @@ from bilevel.json_files import decode, read_bytes
 from bilevel.rules.explanation import sentence
 from bilevel.rules.matching import Match
 from bilevel.rules.rule_policy import RulePolicy
-from bilevel.rules.traces import explain_change, implied_types
+from bilevel.rules.traces import MOST_LOOKED_PAST, explain_change, implied_types
 from bilevel.symbolic.domain import NO_FACTS, Action, BadInput, Domain, Facts, Problem
 from bilevel.symbolic.pddl import compiled, parse_problem, users_action, write_problem
 from bilevel.symbolic.semantics import GroundAction, ground, ground_action, progress
@@ -37,7 +37,6 @@ NO_RULE, UNSEEN, JAM, STALL = "no rule", "unseen", "jam", "stall"
 OWN, EXOGENOUS, DROP, COLLISION, FLICKER = CHANGE_KINDS = "own", "exogenous", "drop", "collision", "flicker"
 UNEXPECTED = DROP, COLLISION, FLICKER
 SETTLING = 5  # steps in which a change that is undone is a flicker, and that labels may take to settle
-MAX_LOOKED_PAST = 50  # states in a row, however short-lived
 
 NO_ACTION, STOPPED, SETTLED = "no action", "stopped", "settled"  # outcomes, beside those of environments
 UNSTABLE = "unstable simulation"  # an outcome that an environment may report
@@ -177,8 +176,7 @@ class Episode:
     @property
     def new_entry(self) -> LogEntry | None:
         """The entry that begins at the present step, if anything is new at it."""
-        last = self.entries[-1] if self.entries else None
-        return last if last is not None and last.step == self.steps else None
+        return self.entries[-1] if self.entries and self.entries[-1].step == self.steps else None
 
     # What follows from the entries
 
@@ -203,14 +201,7 @@ class Episode:
         """Every change of the state, and what brought it about."""
         if self.domain is None or not self.entries:
             return []
-        ends = [*(entry.step for entry in self.entries[1:]), self.steps]
-        periods: list[Period] = []
-        for entry, end in zip(self.entries, ends, strict=True):
-            last = periods.pop() if periods and periods[-1].state == entry.state else None
-            start, events, action = (last.start, last.events, last.action) if last else (entry.step, (), None)
-            events = (*events, entry.step) if entry.events else events
-            periods.append(Period(entry.state, entry.action or action, start, end - start, events))
-        return attribute_changes(self.domain, periods, self.scene.objects)
+        return attribute_changes(self.domain, self.entries, self.steps, self.scene.objects)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -249,16 +240,6 @@ class Episode:
 # | collision | any other: it is about things that the action has nothing to do with |
 
 
-class Period(NamedTuple):
-    """Steps in a row with the same state, the last action that was done in it, and the timesteps of events."""
-
-    state: Facts
-    action: Action | None
-    start: int
-    length: int
-    events: Sequence[int] = ()
-
-
 class AttributedChange(NamedTuple):
     """A change of the state; `steps` is how long the action had been done before it."""
 
@@ -273,15 +254,20 @@ def count_changes(changes: Sequence[AttributedChange]) -> dict[str, int]:
     return {**counts, "unexpected": sum(counts[kind] for kind in UNEXPECTED)}
 
 
-def attribute_changes(domain: Domain, periods: Sequence[Period], objects: Mapping[str, str]) -> list[AttributedChange]:
-    """Return the changes between periods, in order; `objects` are known by their types at least at the end.
+def attribute_changes(
+    domain: Domain, entries: Sequence[LogEntry], end: int, objects: Mapping[str, str]
+) -> list[AttributedChange]:
+    """Return the changes in an episode that ended at this step; `objects` are known by their types at least then.
 
     A policy that does not say what it does, as an end-to-end network, is taken to do what any one action explains; in a
     domain without actions, every change that lasts.
     """
-    objects = {**implied_types(domain, [each.state for each in periods]), **objects}
-    if domain.adl and periods:
-        domain, _ = compiled(domain, Problem("episode", domain.name, objects, periods[0].state, NO_FACTS))
+    spans = [list(group) for _, group in groupby(entries, key=lambda entry: entry.state)]
+    states, starts = [span[0].state for span in spans], [*(span[0].step for span in spans), end]
+    events = [entry.step for entry in entries if entry.events]
+    objects = {**implied_types(domain, states), **objects}
+    if domain.adl:
+        domain, _ = compiled(domain, Problem("episode", domain.name, objects, states[0], NO_FACTS))
 
     @lru_cache(maxsize=1000)  # as labels that flicker repeat themselves
     def explains(action: GroundAction | None, before: Facts, after: Facts) -> bool:
@@ -293,15 +279,16 @@ def attribute_changes(domain: Domain, periods: Sequence[Period], objects: Mappin
         return any(each.action == action.action for each, _ in explain_change(domain, before, after, objects))
 
     found: list[AttributedChange] = []
-    here, steps = 0, 0  # the period that a change starts from, and for how long it has lasted, flickers looked past
-    while here < len(periods) - 1:
-        before, left = periods[here].state, periods[here + 1].start
-        action = _grounded(domain, periods[here].action, before)
-        there, kinds = _next_change(periods, here, partial(explains, action, before))
-        arrived, steps = periods[there].start, steps + periods[here].length
+    here, steps = 0, 0  # the state that a change starts from, and for how long it has lasted, flickers looked past
+    while here < len(states) - 1:
+        before, left = states[here], starts[here + 1]
+        doing = [entry.action for entry in spans[here] if entry.action is not None]
+        action = _grounded(domain, doing[-1] if doing else None, before)
+        there, kinds = _next_change(states, starts, here, partial(explains, action, before))
+        arrived, steps = starts[there], steps + left - starts[here]
         if not kinds:
-            has_events = any(left <= event <= arrived for each in periods[here : there + 1] for event in each.events)
-            kinds = _unexplained(action, before, periods[there].state, has_events)
+            has_events = any(left <= event <= arrived for event in events)
+            kinds = _unexplained(action, before, states[there], has_events)
         found += [AttributedChange(left, kind, steps) for kind in kinds]
         steps = steps + arrived - left if kinds == (FLICKER,) else 0
         here = there
@@ -319,20 +306,19 @@ def _grounded(domain: Domain, action: Action | None, state: Facts) -> GroundActi
 
 
 def _next_change(
-    periods: Sequence[Period], here: int, explains: Callable[[Facts], bool]
+    states: Sequence[Facts], starts: Sequence[int], here: int, explains: Callable[[Facts], bool]
 ) -> tuple[int, tuple[str, ...]]:
-    """Return the period that the next change leads to, and its kind where it is a flicker or the action's own."""
-    before, left = periods[here].state, periods[here + 1].start
-    ahead = range(here + 1, min(here + 1 + MAX_LOOKED_PAST, len(periods)))
+    """Return which state the next change leads to, and its kind where it is a flicker or the action's own."""
+    ahead = range(here + 1, min(here + 1 + MOST_LOOKED_PAST, len(states)))
     for there in ahead:
-        if periods[there].start <= left + SETTLING and periods[there].state == before:
+        if starts[there] <= starts[here + 1] + SETTLING and states[there] == states[here]:
             return there, (FLICKER,)
     for there in ahead:
-        if periods[there].state == before:
+        if states[there] == states[here]:
             return there, (FLICKER,)
-        if explains(periods[there].state):
+        if explains(states[there]):
             return there, (OWN,)
-        if periods[there].length > SETTLING:
+        if starts[there + 1] - starts[there] > SETTLING:
             return there, ()
     return here + 1, ()
 
