@@ -57,7 +57,7 @@ LAYERS: Mapping[str, Allowed] = {
         ),
         (*NUMERICAL, "torch", "safetensors", "matplotlib"),
     ),
-    "tabletop": Allowed(("symbolic", "tasks"), ("numpy", "gymnasium", "mujoco", "glfw")),
+    "tabletop": Allowed(("symbolic", "tasks"), ("numpy", "gymnasium", "mujoco")),
     "experiments": Allowed(
         (
             "symbolic", "rules", "planning", "tasks", "lowlevel", "policies", "demonstrations", "learning",

@@ -57,26 +57,23 @@ def test_worlds_work_without_any_library_to_draw_with(tmp_path: Path, wish: str,
     for library in ("EGL", "GL", "OpenGL", "OSMesa", "GLESv2", "GLX"):
         for version in ("", ".0", ".1", ".2", ".6", ".8"):
             (tmp_path / f"lib{library}.so{version}").touch()
-    lines = run(
+    (line,) = run(
         """
         from bilevel.tabletop.worlds.blocks import Blocks
         from bilevel.symbolic.domain import BadInput
-        for mode in ("rgb_array", "human"):
-            world = Blocks(objects=1, render_mode=mode)
-            try:
-                world.reset(seed=0)
-                world.step([0, 0, 0, 0])
-                world.render()
-            except BadInput as error:
-                print(error)
-            world.close()
+        world = Blocks(objects=1, render_mode="rgb_array")
+        try:
+            world.reset(seed=0)
+            world.step([0, 0, 0, 0])
+            world.render()
+        except BadInput as error:
+            print(error)
+        world.close()
         """,
         LD_LIBRARY_PATH=str(tmp_path),
         MUJOCO_GL=wish,
     )
-    assert len(lines) == 2
-    assert lines[0].startswith(f"no pictures: {cause}; on Debian: apt-get install libegl1")
-    assert "no window: there is no screen here; render_mode='rgb_array' works without one" in lines[1]
+    assert line.startswith(f"no pictures: {cause}; on Debian: apt-get install libegl1")
 
 
 def run(program: str, **variables: str) -> list[str]:

@@ -102,7 +102,7 @@ def test_drawing_changes_nothing(world: Blocks) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"render_mode": "ascii"}, "unknown render mode 'ascii'; known modes: human, rgb_array"),
+        ({"render_mode": "ascii"}, "unknown render mode 'ascii'; the known one: rgb_array"),
         ({"quality": "best"}, "unknown picture quality 'best'; known qualities: fast, smooth, good"),
         ({"picture_size": (8, 480)}, "a picture has 16 to 4096 pixels across and down, not 8 and 480"),
     ],

@@ -23,7 +23,7 @@ from bilevel.symbolic.domain import BadInput
 
 # Which extra has a package that only some commands need: these import it when they run.
 EXTRAS = {
-    **dict.fromkeys(("glfw", "metaworld", "mujoco", "packaging"), "tabletop"),
+    **dict.fromkeys(("metaworld", "mujoco", "packaging"), "tabletop"),
     "torch": "learning",
     "tensorboard": "tensorboard",
     "wandb": "wandb",

@@ -30,7 +30,7 @@ from bilevel.tasks.spec import Spec
 from bilevel.tasks.task import STEPS_PER_OBJECT, Snapshot
 
 if TYPE_CHECKING:
-    from bilevel.tabletop.rendering import Picture
+    from bilevel.tabletop.rendering import Canvas, Image
     from bilevel.tabletop.simulation import Simulation
 
 ARM_CLEARANCE = 0.1  # metres; nothing appears nearer to the hand, in xy
@@ -70,7 +70,7 @@ class Tabletop(gymnasium.Env[Observation, NDArray[np.float32]]):
     `None` unless the simulation became unstable. The reward is 1 at success and 0 otherwise.
     """
 
-    metadata: dict[str, Any] = {"render_modes": ["human", "rgb_array"], "render_fps": 80}  # noqa: RUF012 (as in the base class)
+    metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 80}  # noqa: RUF012 (as in the base class)
     max_objects: ClassVar[int] = 10
     scene_spec: ClassVar[Spec]
     instruction: ClassVar[str] = ""  # in words; SmolVLA reads the first 48 tokens and drops the rest
@@ -134,7 +134,7 @@ class Tabletop(gymnasium.Env[Observation, NDArray[np.float32]]):
         self._steps = 0
         self._running = False
         self._events: list[str] = []
-        self._picture: Picture | None = None
+        self._canvas: Canvas | None = None
 
     # What makes a world
 
@@ -175,8 +175,6 @@ class Tabletop(gymnasium.Env[Observation, NDArray[np.float32]]):
         self.state = self.arrange(self.np_random)
         self.simulation.settle()
         self._begin(steps=0)
-        if self.render_mode == "human":
-            self.render()
         return self._observation, self._info()
 
     def step(self, control: NDArray[np.float32]) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
@@ -190,8 +188,6 @@ class Tabletop(gymnasium.Env[Observation, NDArray[np.float32]]):
         success = stable and self._look_and_react()
         truncated = not success and (not stable or self._steps >= self.step_limit)
         self._running = not (success or truncated)
-        if self.render_mode == "human":
-            self.render()
         return self._observation, float(success), success, truncated, self._info(success, None if stable else UNSTABLE)
 
     def _look_and_react(self) -> bool:
@@ -218,31 +214,27 @@ class Tabletop(gymnasium.Env[Observation, NDArray[np.float32]]):
     def _info(self, success: bool = False, outcome: str | None = None) -> dict[str, Any]:
         return {"success": success, "is_success": success, "events": tuple(self._events), "outcome": outcome}
 
-    def render(self) -> Any:
-        """Return a picture, or show it in a window, as the render mode says."""
+    def render(self) -> Image:
+        """Return a picture of what is there."""
         if self.render_mode is None:
-            raise BadInput("pictures need a render mode: make the environment with render_mode='rgb_array' or 'human'")
-        if self._picture is None:
-            from bilevel.tabletop.rendering import open_picture
+            raise BadInput("pictures need a render mode: make the environment with render_mode='rgb_array'")
+        if self._canvas is None:
+            from bilevel.tabletop.rendering import Canvas
 
-            self._picture = open_picture(
-                self.simulation.model, self.render_mode, self.quality, self.camera, self.picture_size
-            )
-        return self._picture.draw(self.simulation.data)
+            self._canvas = Canvas(self.simulation.model, self.quality, self.camera, self.picture_size)
+        return self._canvas.draw(self.simulation.data)
 
     def locate(self, points: Floats) -> Floats:
         """Return (points, 2): where in the picture that was drawn last these points, (points, 3), are."""
-        from bilevel.tabletop.rendering import Canvas
-
-        if not isinstance(self._picture, Canvas):
+        if self._canvas is None:
             raise BadInput("things are located in a picture: draw one first, with render_mode='rgb_array'")
-        return self._picture.locate(points)
+        return self._canvas.locate(points)
 
     def close(self) -> None:
-        """Close the window or the canvas, if there is one."""
-        if self._picture is not None:
-            self._picture.close()
-            self._picture = None
+        """Free what pictures were drawn with, if any were."""
+        if self._canvas is not None:
+            self._canvas.close()
+            self._canvas = None
 
     # For worlds
 
