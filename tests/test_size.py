@@ -32,10 +32,10 @@ PACKAGES = {
 # By how much a package is still above its budget: lines to be taken away, and never more than these.
 OWED = {
     "symbolic": 258,
-    "rules": 1494,
+    "rules": 1423,
     "planning": 100,
     "rule_learning": 10,
-    "tasks": 15,
+    "tasks": 11,
     "policies": 137,
     "demonstrations": 94,
     "learning": 340,

@@ -160,8 +160,8 @@ def test_the_nearest_action_and_what_it_lacks(before: str, after: str, action: s
     name, *arguments = action.split()
     found = nearest_action(DELIVERY, facts(before), facts(after), PARCELS)
     assert found is not None
-    assert (found.action.action, str(found.lacks)) == (Action(name, tuple(arguments)), lacks)
-    assert how_it_differs(DELIVERY, found.action.action, facts(before), facts(after)) == lacks
+    assert (found.action, str(found.lacks)) == (Action(name, tuple(arguments)), lacks)
+    assert how_it_differs(DELIVERY, found.action, facts(before), facts(after)) == lacks
 
 
 def test_what_nature_chose_is_not_lacking() -> None:

@@ -8,7 +8,7 @@ import pytest
 from notation import facts
 
 from bilevel.rules import learning
-from bilevel.rules.learning import PRINTED, Exploded, learn_rules
+from bilevel.rules.learning import PRINTED, learn_rules
 from bilevel.rules.matching import best_matches
 from bilevel.rules.rule import Rule
 from bilevel.rules.solving import solve
@@ -115,7 +115,7 @@ def test_there_is_a_bound_which_is_told_in_one_line(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(learning, "MOST_CONDITIONS", 7)
     assert learn_rules([colours(2)], COLOUR, PRINTED)
     message = "13 actions before the end of a trace of 15 it has more than 7 conditions, and is given up$"
-    with pytest.raises(Exploded, match=message):
+    with pytest.raises(BadInput, match=message):
         learn_rules([colours(3)], COLOUR, PRINTED)
 
 

@@ -197,6 +197,6 @@ def _kind(name: str, group: Sequence[Noted], domain: Domain | None) -> Kind:
         step=change.step,
         first=" ".join(f"{sign}{fact}" for sign, fact in first.facts),
         actions=tuple(map(str, change.actions)),
-        nearest=str(nearest.action.action) if nearest else None,
+        nearest=str(nearest.action) if nearest else None,
         lacks=str(nearest.lacks) if nearest else None,
     )

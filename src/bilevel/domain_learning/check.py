@@ -152,7 +152,7 @@ class Occurrences:
         others = lacks.others | lacks.arrivals
         if conditions and (effects or others):
             return  # something else happened
-        names = {name: p.name for p, name in zip(self.schema.parameters, nearest.action.action.arguments, strict=True)}
+        names = {name: p.name for p, name in zip(self.schema.parameters, nearest.action.arguments, strict=True)}
 
         def note(sort: Sort, facts: Facts, negated: Facts) -> None:
             for fact in sorted(facts):
@@ -329,7 +329,7 @@ class _Check:
         self._contradicted.append(Noted(number, change, objects))
         nearest = nearest_action(self._everything, change.before, change.after, objects)
         if nearest is not None:
-            self._occurrences[nearest.action.action.name].note_failure(nearest, number, change, objects)
+            self._occurrences[nearest.action.name].note_failure(nearest, number, change, objects)
 
     def report(self) -> DomainReport:
         """Return what was found in all of them."""

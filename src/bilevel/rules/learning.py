@@ -35,7 +35,6 @@ from bilevel.symbolic.semantics import (
     makes_object,
     natures_choices,
     regress,
-    substitute,
     substitute_all,
 )
 
@@ -99,11 +98,12 @@ def rules_of_segment(
         apart |= _kept_apart(condition, step.outcome, types)
         condition = regressed
         if not condition.positive & goal:  # an unachieved goal cannot hold too
-            known = {t for atom in condition.positive | goal for t in atom.terms} | set(step.action.action.arguments)
+            action = step.action.action
+            known = {t for atom in condition.positive | goal for t in atom.terms} | set(action.arguments)
             stated = frozenset(atom for atom in apart if known.issuperset(atom.terms))  # of objects still at issue
             strict = replace(condition, negative=condition.negative | stated)
-            rule = canonical(lift(distance, strict, goal, step.action, types.needed, domain), domain)
-            relaxed = lift(distance, condition, goal, step.action, types.needed, domain)
+            rule = canonical(lift(distance, strict, goal, action, types.needed, domain), domain)
+            relaxed = lift(distance, condition, goal, action, types.needed, domain)
             yield rule, canonical(relaxed, domain) if stated else rule
 
 
@@ -209,12 +209,12 @@ def lift(
     priority: int,
     condition: Condition,
     goal: Facts,
-    action: GroundAction,
+    action: Action,
     types: Mapping[str, str],
     domain: Domain,
 ) -> Rule:
     """Return a rule with variables in place of objects, except constants that the schemas mention by name."""
-    arguments = action.action.arguments
+    arguments = action.arguments
     implied = {inequality(a, b) for a in arguments for b in arguments if a != b} | _implied(goal, condition.positive)
     stated = (inequality(*atom.terms) if atom.predicate == EQUALITY else atom for atom in condition.negative)
     negative = frozenset(stated) - goal - implied  # an unachieved goal is absent anyway
@@ -227,7 +227,7 @@ def lift(
         variables=tuple(Parameter(v, types.get(name, ROOT_TYPE)) for name, v in variables.items()),
         state_condition=substitute_all(condition.positive, variables),
         goal_condition=substitute_all(goal, variables),
-        action=action.action._replace(arguments=tuple(variables.get(a, a) for a in arguments)),
+        action=Action(action.name, tuple(variables.get(a, a) for a in arguments)),
         negative_condition=substitute_all(negative, variables),
     )
 
@@ -246,28 +246,16 @@ def differences(pairs: Iterable[tuple[Atom, Atom]]) -> Iterator[list[tuple[str, 
 
 def order_of(later: Atom, earlier: Atom, condition: Facts, types: Mapping[str, str], domain: Domain) -> GoalOrder:
     """Return the order of two goals with variables in place of their objects, named as in rules."""
-    terms = dict.fromkeys((*later.terms, *earlier.terms))
-    names = {term: f"?{number}" for number, term in enumerate(terms) if term not in domain.named_constants}
-    lifted = Rule(
-        priority=1,
-        variables=tuple(Parameter(name, types[term]) for term, name in names.items()),
-        state_condition=substitute_all(condition, names),
-        goal_condition=frozenset({substitute(earlier, names)}),
-        action=Action(*substitute(later, names)),
-    )
-    return GoalOrder.from_rule(canonical(lifted, domain))
+    lifted = lift(1, Condition(condition), frozenset({earlier}), Action(*later), types, domain)
+    return GoalOrder.from_rule(canonical(replace(lifted, negative_condition=NO_FACTS), domain))
 
 
 # Algorithm 1 as it is printed: the whole goal is regressed, over every outcome of every action. Line 10 is left out, as
 # line 11 makes no use of its result.
 
 
-class Exploded(BadInput):
-    """There are more conditions than anybody could make use of."""
-
-
 def printed_rules(traces: Iterable[Trace], domain: Domain) -> tuple[Rule, ...]:
-    """Return the rules of Algorithm 1; `Exploded` where a trace has too many conditions.
+    """Return the rules of Algorithm 1; `BadInput` where a trace has too many conditions.
 
     Priorities are counted from 1, as in the paper's appendix.
     """
@@ -282,36 +270,32 @@ def _printed_rules_of(trace: Trace, domain: Domain) -> Iterator[Rule]:
     types = {**domain.constants, **trace.objects}
     conditions = {goal}
     for distance, step in enumerate(reversed(trace.steps), 1):
-        outcomes = _possible_outcomes(step, domain, types)
-        conditions = {before for condition in conditions for before in _regressors(condition, step, outcomes)}
+        outcomes = set(_possible_outcomes(step, domain, types))
+        deleted = NO_FACTS.union(*(outcome.delete for outcome in outcomes))
+        conditions = {  # the paper's regr: nothing where an outcome deletes what must hold
+            (condition - outcome.add) | step.action.condition.positive
+            for condition in conditions
+            if not deleted & condition
+            for outcome in outcomes
+        }
         if len(conditions) > MOST_CONDITIONS:
-            raise Exploded(
+            raise BadInput(
                 f"Algorithm 1 as printed follows every outcome of every action: {distance} actions before the end of a "
                 f"trace of {len(trace.steps)} it has more than {MOST_CONDITIONS:,} conditions, and is given up"
             )
         for condition in conditions:
-            yield lift(distance, Condition(condition), goal, step.action, types, domain)
+            yield lift(distance, Condition(condition), goal, step.action.action, types, domain)
 
 
-def _regressors(condition: Facts, step: TraceStep, outcomes: Iterable[Outcome]) -> Iterator[Facts]:
-    """Yield the paper's regr: what must hold before each outcome; nothing where one of them deletes what must hold."""
-    if not any(outcome.delete & condition for outcome in outcomes):
-        for outcome in outcomes:
-            yield (condition - outcome.add) | step.action.condition.positive
-
-
-def _possible_outcomes(step: TraceStep, domain: Domain, types: Mapping[str, str]) -> list[Outcome]:
-    """Return all that could have come of an action: what nature can choose are the objects of the trace.
+def _possible_outcomes(step: TraceStep, domain: Domain, types: Mapping[str, str]) -> Iterator[Outcome]:
+    """Yield all that could have come of an action: what nature can choose are the objects of the trace.
 
     Where she makes an object, it is the one that she has made.
     """
     seen = {term for fact in step.state for term in fact.terms}
     made = [term for fact in sorted(step.outcome.add) for term in fact.terms if term not in seen]
-    found: dict[tuple[Facts, Facts], Outcome] = {}
     for outcome in step.action.outcomes:
         variables = [variable for variable in outcome.chosen if makes_object(variable, outcome, domain, types)]
         own = {v.name: name for v in variables for name in reversed(made) if domain.is_subtype(types[name], v.type)}
         for choice in natures_choices(outcome, domain, types):
-            bound = bind_outcome(outcome, choice | own)
-            found[bound.add, bound.delete] = bound
-    return list(found.values())
+            yield bind_outcome(outcome, choice | own)

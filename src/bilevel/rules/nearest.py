@@ -8,7 +8,7 @@ that could be. An action is looked for as a rule whose goals are its effects.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -125,7 +125,6 @@ class _Search:
 
     def __init__(self, rule: Rule, domain: Domain, facts: Facts, index: Index, objects: Mapping[str, str]) -> None:
         self.rule, self.domain, self.facts, self.index, self.objects = rule, domain, facts, index, objects
-        self.checked, self.in_turn = checked_types(rule, domain), " that waits for no other" if rule.orders else ""
         self.best: NearMiss | None = None
         self.visits = 0
 
@@ -170,30 +169,26 @@ class _Search:
         return self.best is not None and (self.best.cost <= max(cost, 1) or self.visits > MOST_VISITS)
 
     def miss(self, binding: Binding) -> NearMiss:
-        """Return the rule with this binding, and what it then lacks."""
-        goals = [substitute(atom, binding) for atom in self.rule.in_reading_order(self.rule.goal_condition)]
-        unmet = [
-            f"{atom} is not an unachieved goal{self.in_turn}" for atom in goals if _as_goal(atom) not in self.facts
-        ]
-        return NearMiss(Match(self.rule, binding), (*self.unmet_conditions(binding), *unmet), len(unmet))
-
-    def unmet_conditions(self, binding: Binding) -> Iterator[str]:
-        """Yield what the rule still lacks with this binding but for goals, as it prints its conditions."""
-        for kind, condition in self.rule.literals():
+        """Return the rule with this binding, and what it then lacks, as it prints its conditions; goals come last."""
+        rule, missing, goals = self.rule, list[str](), list[str]()
+        in_turn = " that waits for no other" if rule.orders else ""
+        for kind, condition in rule.literals():
             atom = substitute(condition, binding)
             if kind == "" and atom not in self.facts:
-                yield f"{atom} does not hold"
+                missing.append(f"{atom} does not hold")
             elif kind == "not" and atom in self.facts:
-                yield f"{atom} holds but must be absent"
-        for left, right in sorted(self.rule.inequalities):
+                missing.append(f"{atom} holds but must be absent")
+            elif kind == "goal" and _as_goal(atom) not in self.facts:
+                goals.append(f"{atom} is not an unachieved goal{in_turn}")
+        for left, right in sorted(rule.inequalities):
             if binding.get(left, left) == binding.get(right, right):
-                yield f"{left} and {right} are both {binding.get(right, right)}"
-        for variable, kind in self.checked.items():
+                missing.append(f"{left} and {right} are both {binding.get(right, right)}")
+        for variable, kind in checked_types(rule, self.domain).items():
             if variable in binding and not self.domain.is_subtype(self.objects.get(binding[variable], ROOT_TYPE), kind):
-                yield f"{binding[variable]} is not of type {kind}"
-        for variable in free_variables(self.rule):
-            if variable not in binding:
-                yield f"no {self.rule.types[variable]} is left for {variable}"
+                missing.append(f"{binding[variable]} is not of type {kind}")
+        free = [variable for variable in free_variables(rule) if variable not in binding]
+        missing += [f"no {rule.types[variable]} is left for {variable}" for variable in free]
+        return NearMiss(Match(rule, binding), (*missing, *goals), len(goals))
 
 
 # Changes that no action explains
@@ -237,13 +232,8 @@ def difference(action: GroundAction, outcome: Outcome, before: Facts, after: Fac
 class Nearest(NamedTuple):
     """The action that comes nearest to a change, and what its likest outcome lacks."""
 
-    action: GroundAction
+    action: Action
     lacks: Difference
-
-    @property
-    def wrong(self) -> int:
-        """How many facts the action lacks or leaves unexplained."""
-        return sum(map(len, self.lacks))
 
 
 def nearest_action(domain: Domain, before: Facts, after: Facts, objects: Mapping[str, str]) -> Nearest | None:
@@ -263,9 +253,9 @@ def nearest_action(domain: Domain, before: Facts, after: Facts, objects: Mapping
             action = ground(schema, match.action.arguments)
             if action is not None:
                 lacks = difference(action, bind_outcome(outcome, match.binding), before, after)
-                found.append(Nearest(action, lacks))
-    nearest = min(found, key=lambda each: (each.wrong, each.action.action), default=None)
-    return nearest if nearest is not None and nearest.wrong <= len(changes) else None
+                found.append((sum(map(len, lacks)), Nearest(action.action, lacks)))
+    wrong, nearest = min(found, key=lambda each: (each[0], each[1].action), default=(0, None))
+    return nearest if wrong <= len(changes) else None
 
 
 def _gone(atoms: Iterable[Atom]) -> Facts:

@@ -217,22 +217,18 @@ def _serialise(rule: Rule, order: Sequence[str]) -> list[tuple[str, str, tuple[s
 
 
 def _names(rule: Rule, order: Sequence[str], kinds: Sequence[str]) -> dict[str, str]:
-    """Return names for the variables after their types: ?b and ?b2 for blocks, ?bu for a button."""
-    stems, types = _stems(kinds), rule.types
+    """Return names for the variables after their types: ?b and ?b2 for blocks, ?bu for a button.
+
+    A name is the shortest beginning of the type's name that no type before it has taken.
+    """
+    stems = {ROOT_TYPE: "x"}
+    for kind in kinds:
+        beginnings = (kind[:length] for length in range(1, len(kind) + 1))
+        stems[kind] = next((b for b in beginnings if b not in stems.values() and not b[-1].isdigit()), kind)
     counts: Counter[str] = Counter()
     names = {}
     for variable in order:
-        kind = types[variable]
+        kind = rule.types[variable]
         counts[kind] += 1
         names[variable] = f"?{stems.get(kind, kind)}{counts[kind] if counts[kind] > 1 else ''}"
     return names
-
-
-def _stems(kinds: Sequence[str]) -> dict[str, str]:
-    """Return the shortest beginning of each type's name that no type before it has taken."""
-    stems: dict[str, str] = {ROOT_TYPE: "x"}
-    for kind in kinds:
-        taken = set(stems.values())
-        lengths = range(1, len(kind) + 1)
-        stems[kind] = next((kind[:n] for n in lengths if kind[:n] not in taken and not kind[n - 1].isdigit()), kind)
-    return stems

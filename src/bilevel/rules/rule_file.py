@@ -26,7 +26,7 @@ over as many lines as it likes. `#` begins a comment.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, count
 from pathlib import Path
@@ -42,7 +42,6 @@ from bilevel.symbolic.domain import (
     Atom,
     BadInput,
     Domain,
-    Facts,
     Parameter,
     Predicate,
     Schema,
@@ -128,21 +127,18 @@ def parse_rules(text: str, filename: str = "rules", domain: Domain | None = None
 
     With a domain, names, arities and types must fit it.
     """
-    declarations, orders, written = _Parser(normalised(text), filename).file()
-    types: dict[str, str] = {}
-    for variable, kind in declarations:
-        if types.setdefault(variable.text, kind.text) != kind.text:
-            variable.fail(f"{variable.text} is declared as '{types[variable.text]}' and as '{kind.text}'")
-    if domain is not None:
+    tokens = _tokens(normalised(text), filename)
+    parser = _Parser(tokens)
+    rules = parser.file()
+    if domain is not None:  # a second time, as a variable's type may be declared behind what says something of it
         try:
-            _check(declarations, orders, written, types, domain)
+            _Parser(tokens, domain, parser.types).file()
         except BadInput as error:
             named = _DOMAIN_LINE.search(text)
             if named is None or named[1] == domain.name:
                 raise
             raise BadInput(f"{error}; these rules are for the domain '{named[1]}', not '{domain.name}'") from None
-    found = tuple(GoalOrder.from_rule(_rule(order, types)) for order in orders)
-    return tuple(replace(_rule(rule, types), orders=found) for rule in written)
+    return rules
 
 
 def check_rules(rules: Sequence[Rule], domain: Domain) -> None:
@@ -160,101 +156,6 @@ def require_open_world(rules: Sequence[Rule]) -> None:
             )
 
 
-def _rule(written: WrittenRule, types: Mapping[str, str]) -> Rule:
-    def atoms(*kinds: str) -> Facts:
-        found = (atom for atom in written.conditions if atom.kind in kinds)
-        return frozenset(
-            Atom(EQUALITY if a.kind == "!=" else a.name.text, tuple(t.text for t in a.terms)) for a in found
-        )
-
-    rule = Rule(
-        priority=int(written.priority.text),
-        variables=tuple(Parameter(name, kind) for name, kind in types.items()),
-        state_condition=atoms(""),
-        goal_condition=atoms("goal"),
-        action=Action(written.action.name.text, tuple(term.text for term in written.action.terms)),
-        negative_condition=atoms("not", "!="),
-        source=f"{written.priority.filename}:{written.priority.line}",
-    )
-    return in_normal_order(rule)
-
-
-def _check(
-    declarations: Declarations,
-    orders: Sequence[WrittenRule],
-    rules: Sequence[WrittenRule],
-    declared: Mapping[str, str],
-    domain: Domain,
-) -> None:
-    """Raise `BadInput` for the first name, number of arguments or type that does not fit the domain."""
-    known_types = {ROOT_TYPE, *domain.types, *domain.types.values()}
-    for _, named in declarations:
-        if not known_types.issuperset(one_of(named.text)):
-            named.fail(f"unknown type '{named.text}'{suggestion(named.text, sorted(known_types))}")
-    types = {**domain.constants, **declared}
-    facts = {**derived_predicates(domain), **domain.predicates}
-    unchanging = {name: domain.predicates[name] for name in static_predicates(domain)}
-    for order in orders:
-        _check_fact(order.action, domain.predicates, types, domain)
-        for atom in order.conditions:
-            if atom.kind != "goal" and atom.name.text in domain.predicates and atom.name.text not in unchanging:
-                atom.name.fail(f"an order asks for facts that never change, but actions change {atom.name.text}")
-            _check_fact(atom, domain.predicates, types, domain)
-    for rule in rules:
-        paths = [atom for atom in rule.conditions if atom.name.text.endswith(PATH)]
-        for path in [atom for atom in paths if atom.kind] or paths[1:]:
-            path.name.fail(f"a rule may have one path, as a fact that holds, but {path.name.text} is one too many")
-        implied: dict[str, set[str]] = {}  # what the facts and goals of the rule say of its terms
-        for atom in rule.conditions:
-            if atom.kind == "!=":
-                _check_constants(atom, domain)
-            else:
-                known = domain.predicates if atom.kind == "goal" else facts
-                for term, wanted in _check_fact(atom, known, types, domain):
-                    if atom.kind != "not":
-                        implied.setdefault(term.text, set()).add(wanted)
-        _check_constants(rule.action, domain)
-        for term, wanted in _arguments(rule.action, "action", domain.schemas):
-            kind = types.get(term.text, ROOT_TYPE)
-            if not any(domain.is_subtype(known, wanted) for known in {kind, *implied.get(term.text, ())}):
-                term.fail(f"{term.text} is of type '{kind}', but {rule.action.name.text} needs a '{wanted}'")
-
-
-def _check_fact(
-    atom: WrittenAtom, known: Mapping[str, Predicate], types: Mapping[str, str], domain: Domain
-) -> list[tuple[Token, str]]:
-    """Return the terms of a fact or goal with the types that its predicate declares, which must fit theirs."""
-    _check_constants(atom, domain)
-    terms = _arguments(atom, "predicate", known)
-    for term, wanted in terms:
-        kind = types.get(term.text, ROOT_TYPE)
-        # An `item` may turn out to be the `block` that the predicate asks for, but a `place` never will.
-        if not domain.is_subtype(kind, wanted) and not domain.is_subtype(wanted, kind):
-            term.fail(f"{term.text} is of type '{kind}', but {atom.name.text} is about a '{wanted}'")
-    return terms
-
-
-def _arguments(
-    atom: WrittenAtom, what: str, known: Mapping[str, Predicate] | Mapping[str, Schema]
-) -> list[tuple[Token, str]]:
-    """Return the terms of an atom with the types that its predicate or action declares for them."""
-    name = atom.name.text
-    if name not in known:
-        atom.name.fail(f"unknown {what} '{name}'{suggestion(name, sorted(known))}")
-    wanted = [parameter.type for parameter in known[name].parameters]
-    if len(atom.terms) != len(wanted):
-        plural = "argument" if len(wanted) == 1 else "arguments"
-        atom.name.fail(f"'{name}' has {len(wanted)} {plural}, not {len(atom.terms)}")
-    return list(zip(atom.terms, wanted, strict=True))
-
-
-def _check_constants(atom: WrittenAtom, domain: Domain) -> None:
-    for term in atom.terms:
-        if not is_variable(term.text) and term.text not in domain.constants:
-            hint = suggestion(term.text, domain.constants) or f"; a variable begins with '?': ?{term.text}"
-            term.fail(f"the domain has no constant '{term.text}'{hint}")
-
-
 # Syntax: every name with its place, for messages that point at it
 
 _NAME = r"[\w@$%*/+~^.](?:[\w@#$%*/+~^.']|-(?!>))*>?"  # every name of PDDL, and ?x'
@@ -264,7 +165,7 @@ _TOKEN = re.compile(rf"(?P<space>\s+|#[^\n]*)|(?P<symbol>->|!=|[&(),:-])|(?P<nam
 
 
 class Token(NamedTuple):
-    """A word or symbol of a file; lines and columns count from 1. The empty text is the end of the file."""
+    """A word or symbol of a file; lines and columns count from 1. The empty text ends what begins on a new line."""
 
     text: str
     filename: str
@@ -275,56 +176,57 @@ class Token(NamedTuple):
         """Raise `BadInput` with the place of this token."""
         raise BadInput(f"{self.filename}:{self.line}:{self.column}: {message}")
 
+    def wanted(self, what: str) -> NoReturn:
+        """Raise `BadInput`: something else was expected in its place."""
+        self.fail(f"expected {what}, found {quoted(self.text) if self.text else 'the end of the line'}")
+
     @property
-    def shown(self) -> str:
-        """Return the token as a message quotes it."""
-        return quoted(self.text) if self.text else "the end of the file"
+    def end(self) -> Token:
+        """The place behind this token."""
+        return self._replace(text="", column=self.column + len(self.text))
 
 
-class WrittenAtom(NamedTuple):
-    """A condition or action as written. `kind` is "", "not", "goal" or "!="; the last has two terms and no name."""
-
-    kind: str
-    name: Token
-    terms: tuple[Token, ...]
-
-
-class WrittenRule(NamedTuple):
-    """A rule as it stands in a file, with the place of each part; or an order, as a rule for its later goal."""
-
-    priority: Token
-    conditions: list[WrittenAtom]
-    action: WrittenAtom
-
-
-Declarations = list[tuple[Token, Token]]  # of variables, with their types
-
-
-def _tokens(text: str, filename: str) -> Iterator[Token]:
-    """Yield the tokens of the text, then one empty token at its end."""
+def _tokens(text: str, filename: str) -> list[Token]:
+    """Return the tokens of the text, and an empty one behind all that comes before a declaration, a rule or its end."""
+    tokens: list[Token] = []
     line, line_start = 1, 0
     for found in _TOKEN.finditer(text):
         token = Token(found.group(), filename, line, found.start() - line_start + 1)
         if found.lastgroup == "other":
             token.fail(f"unexpected character {token.text!r}")
         if found.lastgroup != "space":
-            yield token
+            if token.text == ":" and len(tokens) > 1 and tokens[-1].line > tokens[-2].line:
+                tokens.insert(-1, tokens[-2].end)
+            tokens.append(token)
         elif "\n" in token.text:
             line += token.text.count("\n")
             line_start = found.start() + token.text.rindex("\n") + 1
-    yield Token("", filename, line, len(text) - line_start + 1)
+    return [*tokens, tokens[-1].end] if tokens else []
 
 
 class _Parser:
-    """Recursive descent, one method for each line of the grammar."""
+    """Recursive descent, one method for each line of the grammar; with a domain, what is read must fit it."""
 
-    def __init__(self, text: str, filename: str) -> None:
-        self.tokens = list(_tokens(text, filename))
+    def __init__(
+        self, tokens: Sequence[Token], domain: Domain | None = None, types: Mapping[str, str] | None = None
+    ) -> None:
+        self.tokens, self.domain, self.types = tokens, domain, dict(types or {})
         self.position = 0
+        self.implied: dict[str, set[str]] = {}  # what the facts and goals of a rule say of its terms
+        self.known: dict[str, Mapping[str, Predicate | Schema]] = {}
+        if domain is not None:
+            facts = derived_predicates(domain) | {**domain.predicates}
+            self.known = {"fact": facts, "not": facts, "goal": domain.predicates, "static": domain.predicates}
+            self.known["action"] = domain.schemas
 
     @property
     def next(self) -> Token:
         return self.tokens[self.position]
+
+    @property
+    def following(self) -> str:
+        """The text of the token after the next."""
+        return self.tokens[self.position + 1].text if self.next.text else ""
 
     def accept(self, symbol: str) -> bool:
         """Go past the symbol if it comes next."""
@@ -336,71 +238,128 @@ class _Parser:
         """Return the next token, which must fit the pattern, and go past it."""
         token = self.next
         if not re.fullmatch(pattern, token.text):
-            token.fail(f"expected {what}, found {token.shown}")
+            token.wanted(what)
         self.position += 1
         return token
 
-    def file(self) -> tuple[Declarations, list[WrittenRule], list[WrittenRule]]:
-        declarations: Declarations = []
+    def file(self) -> tuple[Rule, ...]:
         orders, rules = [], []
-        while self.next.text:
+        while self.position < len(self.tokens):
+            if self.accept(""):
+                continue
             if self.position and self.tokens[self.position - 1].line == self.next.line:
-                self.next.fail(f"unexpected {self.next.shown}; what comes next begins on a new line")
+                self.next.fail(f"unexpected {quoted(self.next.text)}; what comes next begins on a new line")
             if self.accept("variables"):
-                declarations.extend(self.declaration())
-            elif self.tokens[self.position + 1].text == "(":
+                self.declaration()
+            elif self.following == "(":
                 orders.append(self.order())
             else:
                 rules.append(self.rule())
-        return declarations, orders, rules
+        variables = tuple(Parameter(name, kind) for name, kind in self.types.items())
+        typed = [in_normal_order(replace(rule, variables=variables)) for rule in (*orders, *rules)]
+        waits = tuple(map(GoalOrder.from_rule, typed[: len(orders)]))
+        return tuple(replace(rule, orders=waits) for rule in typed[len(orders) :])
 
-    def declaration(self) -> Iterator[tuple[Token, Token]]:
+    def declaration(self) -> None:
         self.expect(":", "':' after 'variables'")
         while True:
             variable = self.expect(_VARIABLE, "a variable such as '?x'")
-            untyped = variable._replace(text=ROOT_TYPE)
-            yield variable, self.expect(_NAME, f"the type of {variable.text}") if self.accept("-") else untyped
+            kind = self.expect(_NAME, f"the type of {variable.text}") if self.accept("-") else None
+            name = kind.text if kind else ROOT_TYPE
+            if self.types.setdefault(variable.text, name) != name:
+                variable.fail(f"{variable.text} is declared as '{self.types[variable.text]}' and as '{name}'")
+            if kind and self.domain is not None:
+                known = {ROOT_TYPE, *self.domain.types, *self.domain.types.values()}
+                if not known.issuperset(one_of(name)):
+                    kind.fail(f"unknown type '{name}'{suggestion(name, sorted(known))}")
             if not self.accept(","):
                 return
 
-    def order(self) -> WrittenRule:
-        start, later = self.next, self.atom("", "a goal")
+    def order(self) -> Rule:
+        """Return the rule that stands for an order: its goal waits for the one that it achieves."""
+        start, later, word = self.next, self.atom("goal", "a goal"), self.next
         if not self.accept("after"):
-            start.fail(f"expected a priority (a whole number from 1, then ':') or an order, found {start.shown}")
-        conditions = [self.atom("goal", "a goal after 'after'")]
-        if self.accept("if"):
-            conditions.append(self.atom("", "a fact that never changes"))
-            while self.accept("&"):
-                conditions.append(self.atom("", "a fact that never changes"))
-        return WrittenRule(start._replace(text="0"), conditions, later)
+            start.wanted("a priority (a whole number from 1, then ':') or an order")
+        atoms: list[Atom] = []
+        while True:
+            kind, what = ("static", "a fact that never changes") if atoms else ("goal", "a goal after 'after'")
+            atoms.append(self.atom(kind, what))
+            if self.next.text == "after":  # it is the first goal of another order
+                word.end.wanted(what)
+            word = self.next
+            if not self.accept("&" if len(atoms) > 1 else "if"):
+                return Rule(0, (), frozenset(atoms[1:]), frozenset(atoms[:1]), Action(*later))
 
-    def rule(self) -> WrittenRule:
+    def rule(self) -> Rule:
+        self.implied = {}
         priority = self.expect(_PRIORITY, "a priority (a whole number from 1, then ':')")
         self.expect(":", f"':' after the priority {priority.text}")
-        conditions = []
+        found: dict[str, set[Atom]] = {"fact": set(), "not": set(), "goal": set()}
         if self.next.text != "->":
-            conditions.append(self.condition())
+            self.condition(found)
             while self.accept("&"):
-                conditions.append(self.condition())
+                self.condition(found)
         self.expect("->", f"'&' and another condition, or '->' and the action of rule {priority.text}")
-        return WrittenRule(priority, conditions, self.atom("", "an action after '->'"))
+        action = Action(*self.atom("action", "an action after '->'"))
+        state, absent, goal = map(frozenset, found.values())
+        source = f"{priority.filename}:{priority.line}"
+        return Rule(int(priority.text), (), state, goal, action, absent, source=source)
 
-    def condition(self) -> WrittenAtom:
-        following = self.tokens[self.position + 1].text if self.next.text else ""
-        if following == "!=":
-            left, sign = self.expect(_TERM, "a variable or a constant before '!='"), self.expect("!=", "'!='")
-            return WrittenAtom("!=", sign, (left, self.expect(_TERM, "a variable or a constant after '!='")))
+    def condition(self, found: Mapping[str, set[Atom]]) -> None:
+        """Add a condition to those of its kind; an inequality is one of what must not be."""
+        if self.following == "!=":
+            left, _ = self.term("a variable or a constant before '!='"), self.expect("!=", "'!='")
+            right = self.term("a variable or a constant after '!='")
+            found["not"].add(Atom(EQUALITY, (left.text, right.text)))
+            return
         # A predicate may itself be called `goal`: what follows tells.
-        kind = self.expect("not|goal", "").text if self.next.text in ("not", "goal") and following != "(" else ""
-        return self.atom(kind, "a condition such as 'p(?x)'")
+        has_kind = self.next.text in ("not", "goal") and self.following != "("
+        kind, name = self.expect("not|goal", "").text if has_kind else "fact", self.next
+        atom = self.atom(kind, "a condition such as 'p(?x)'")
+        others = {other.predicate for other in found["fact"]} if kind == "fact" else {PATH}
+        if self.domain is not None and name.text.endswith(PATH) and any(each.endswith(PATH) for each in others):
+            name.fail(f"a rule may have one path, as a fact that holds, but {name.text} is one too many")
+        found[kind].add(atom)
 
-    def atom(self, kind: str, what: str) -> WrittenAtom:
+    def atom(self, kind: str, what: str) -> Atom:
         name = self.expect(_NAME, what)
-        self.expect(r"\(", f"'(' after {name.shown}")
+        self.expect(r"\(", f"'(' after {quoted(name.text)}")
         terms: list[Token] = []
         while self.next.text != ")" or terms:
-            terms.append(self.expect(_TERM, f"a variable or a constant in {name.text}(...)"))
+            terms.append(self.term(f"a variable or a constant in {name.text}(...)"))
             if not self.accept(","):
                 break
         self.expect(r"\)", f"',' or ')' in {name.text}(...)")
-        return WrittenAtom(kind, name, tuple(terms))
+        if self.domain is not None:
+            self.check(kind, name, terms, self.domain)
+        return Atom(name.text, tuple(term.text for term in terms))
+
+    def term(self, what: str) -> Token:
+        token = self.expect(_TERM, what)
+        if self.domain is not None and not is_variable(token.text) and token.text not in self.domain.constants:
+            hint = suggestion(token.text, self.domain.constants) or f"; a variable begins with '?': ?{token.text}"
+            token.fail(f"the domain has no constant '{token.text}'{hint}")
+        return token
+
+    def check(self, kind: str, name: Token, terms: Sequence[Token], domain: Domain) -> None:
+        """Raise `BadInput` for a name, a number of arguments or a type that does not fit the domain."""
+        known = self.known[kind]
+        if name.text not in known:
+            what = "action" if kind == "action" else "predicate"
+            name.fail(f"unknown {what} '{name.text}'{suggestion(name.text, sorted(known))}")
+        if kind == "static" and name.text not in static_predicates(domain):
+            name.fail(f"an order asks for facts that never change, but actions change {name.text}")
+        wanted = [parameter.type for parameter in known[name.text].parameters]
+        if len(terms) != len(wanted):
+            plural = "argument" if len(wanted) == 1 else "arguments"
+            name.fail(f"'{name.text}' has {len(wanted)} {plural}, not {len(terms)}")
+        types = {**domain.constants, **self.types}
+        for term, asked in zip(terms, wanted, strict=True):
+            own, implied = types.get(term.text, ROOT_TYPE), self.implied.setdefault(term.text, set())
+            if kind == "action":
+                fits, needs = any(domain.is_subtype(each, asked) for each in {own, *implied}), "needs"
+            else:  # an `item` may turn out to be the `block` that the predicate asks for, but a `place` never will
+                fits, needs = domain.is_subtype(own, asked) or domain.is_subtype(asked, own), "is about"
+                implied |= set() if kind == "not" else {asked}
+            if not fits:
+                term.fail(f"{term.text} is of type '{own}', but {name.text} {needs} a '{asked}'")
