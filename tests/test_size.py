@@ -35,7 +35,6 @@ OWED = {
     "rules": 1423,
     "planning": 100,
     "rule_learning": 10,
-    "tasks": 11,
     "policies": 137,
     "demonstrations": 94,
     "learning": 340,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -18,7 +18,7 @@ from bilevel.symbolic.domain import Action, Atom, BadInput, Domain, Facts, Param
 from bilevel.symbolic.expressions import is_name
 from bilevel.tasks.controls import Control, controls_of
 from bilevel.tasks.scene import Scene
-from bilevel.tasks.task import OBJECTS, Env, Task, call
+from bilevel.tasks.task import OBJECTS, Env, Task, call, takes
 
 LARGEST_SEED = 2**63 - 1  # that an episode may have
 SETTLING = 5  # steps in which labels may change back and forth
@@ -98,15 +98,10 @@ def check_parts(task: Task, found: Findings) -> None:
         if not any(task.domain.is_subtype(kind, needed) for kind in kinds):
             message = f"actions of {domain} need objects of the type '{needed}', but the spec has none: add it"
             found.advise(("type", needed), message)
-    if not _takes(task.make_env, OBJECTS):
+    if not takes(task.make_env, OBJECTS):
         arguments = ", ".join(inspect.signature(task.make_env).parameters)
         message = f"make_env({arguments}) does not take `objects`, the number of objects that there shall be: add it"
         found.error("make_env", message)
-
-
-def _takes(function: Callable[..., Any], argument: str) -> bool:
-    parameters = inspect.signature(function).parameters
-    return argument in parameters or any(part.kind is part.VAR_KEYWORD for part in parameters.values())
 
 
 # The environment
@@ -127,7 +122,7 @@ def _check_gymnasium(env: Env) -> None:
         if not hasattr(env, part):
             raise BadInput(f"the environment has no `{part}`: derive it from gymnasium.Env and give it one")
     controls_of(env.action_space)
-    if not _takes(env.reset, "seed"):
+    if not takes(env.reset, "seed"):
         raise BadInput("env.reset() takes no `seed`: write `def reset(self, *, seed=None, options=None)`")
     result: object = call("env.reset(seed={seed}), where seeds have up to 63 bits,", env.reset, seed=LARGEST_SEED)
     if not (isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], dict)):

@@ -11,9 +11,9 @@ import hashlib
 import importlib
 import importlib.util
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -78,32 +78,23 @@ copyreg.pickle(Task, _reduced)
 
 def registered_task(name: str) -> Task | None:
     """The task that is known by this name without importing any file or module that the name itself names."""
-    if name in _REGISTERED:
-        return _REGISTERED[name]
-    if ":" not in name:
-        for point in entry_points(group=GROUP):
-            found = _load(point)
-            if isinstance(found, Mapping) and name in found:
-                return found_at(found[name], name)
-            if isinstance(found, Task) and point.name == name:
-                return found_at(found, name)
-    return None
+    offered = (found_at(task, name) for known, task in _offered() if known == name)
+    return _REGISTERED.get(name) or next(offered, None)
 
 
 def task_names() -> list[str]:
     """The names of all tasks that are registered or offered by packages."""
-    names = {*_REGISTERED}
+    return sorted({*_REGISTERED, *(name for name, _ in _offered())})
+
+
+def _offered() -> Iterator[tuple[str, Task]]:
+    """Yield the tasks that packages offer, with their names."""
     for point in entry_points(group=GROUP):
-        found = _load(point)
-        names |= {*found} if isinstance(found, Mapping) else {point.name}
-    return sorted(names)
-
-
-def _load(point: EntryPoint) -> object:
-    try:
-        return point.load()
-    except (ImportError, AttributeError) as error:
-        raise BadInput(f"the entry point '{point.name}' = '{point.value}' cannot be loaded: {error}") from None
+        try:
+            found = point.load()
+        except (ImportError, AttributeError) as error:
+            raise BadInput(f"the entry point '{point.name}' = '{point.value}' cannot be loaded: {error}") from None
+        yield from found.items() if isinstance(found, Mapping) else [(point.name, found)]
 
 
 def _named(source: str) -> tuple[ModuleType, str]:

@@ -99,9 +99,6 @@ class Spec:
     untold: Mapping[str, Sequence[str]] = field(default_factory=dict)
     symmetries: Sequence[Symmetry] = ()
 
-    def __post_init__(self) -> None:
-        self._check()
-
     @cached_property
     def agent_roles(self) -> dict[str, Role]:
         """The roles of the agent's features, by their names."""
@@ -112,7 +109,7 @@ class Spec:
         """By type and feature."""
         return {kind: _roles(f"the type '{kind}'", features) for kind, features in self.objects.items()}
 
-    def _check(self) -> None:
+    def __post_init__(self) -> None:
         agent, (x, y, _) = self.agent_roles, self.frame or ("", "", "")
         for kind, features in self.object_roles.items():
             for name, role in features.items():

@@ -57,6 +57,12 @@ def call(what: str, function: Callable[Given, Result], *arguments: Given.args, *
         raise failed(what.format(*arguments, **named), error) from error
 
 
+def takes(function: Callable[..., Any], argument: str) -> bool:
+    """Return whether a function can be called with an argument of this name."""
+    parameters = inspect.signature(function).parameters
+    return argument in parameters or any(part.kind is part.VAR_KEYWORD for part in parameters.values())
+
+
 @dataclass(frozen=True)
 class Expert:
     """Who can show a task, as people have it.
@@ -157,10 +163,6 @@ class Task:
         """What `make_env` takes."""
         return inspect.signature(self.make_env).parameters
 
-    @property
-    def _takes_anything(self) -> bool:
-        return any(parameter.kind is parameter.VAR_KEYWORD for parameter in self._parameters.values())
-
     @cached_property
     def arguments(self) -> dict[str, Any]:
         """What `make_env` takes besides the number of objects and pictures, with the defaults."""
@@ -174,7 +176,7 @@ class Task:
     @property
     def takes_render_mode(self) -> bool:
         """Whether `make_env` can be asked for pictures."""
-        return RENDER_MODE in self._parameters or self._takes_anything
+        return takes(self.make_env, RENDER_MODE)
 
     def takes(self, argument: str) -> bool:
         """Whether `make_env` knows this argument, and does not just hand on what it is given."""
@@ -189,7 +191,7 @@ class Task:
     def check_arguments(self, arguments: Mapping[str, Any]) -> None:
         """`BadInput` for an argument that `make_env` does not take."""
         for name in arguments:
-            if name not in self.arguments and not self._takes_anything:
+            if not takes(self.make_env, name):
                 known = ", ".join(self.arguments) or "none besides the number of objects"
                 raise BadInput(f"the task '{self.name}' takes no argument '{name}'; it takes: {known}")
 
