@@ -37,7 +37,7 @@ OWED = {
     "rule_learning": 10,
     "policies": 137,
     "demonstrations": 94,
-    "learning": 340,
+    "learning": 264,
     "methods": 220,
     "cli": 185,
     ".": 120,

@@ -121,19 +121,6 @@ def test_an_unfinished_policy_goes_on_only_with_its_own_options_and_a_finished_o
 # What is kept, recorded, or left out
 
 
-def test_rules_are_learned_above_a_network_that_is_kept(tmp_path: Path) -> None:
-    network = learn(shown(), tmp_path / "network", task=TINY, config=QUICK, seed=3)
-    completing = replace_in(QUICK, complete=True)
-    stages: list[str] = []
-    options: Any = {"task": TINY, "seed": 3, "callback": lambda progress: stages.append(progress.stage)}
-    learned = learn(shown(), tmp_path / "both", config=completing, network=network, **options)
-    assert "training" not in stages
-    assert same(learned, learn(shown(), tmp_path / "again", task=TINY, config=completing, seed=3))
-    assert len(learned.rules) > len(network.rules)
-    with pytest.raises(BadInput, match="no DAgger"):
-        learn(shown(), tmp_path / "dagger", config=WITH_DAGGER, network=network, **options)
-
-
 def test_rules_of_the_printed_algorithm_stay_as_they_are(tmp_path: Path) -> None:
     printed = replace_in(QUICK, algorithm="printed")
     for further in ({"complete": True}, {"dagger": WITH_DAGGER.dagger}):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from bilevel.learning.learned_domain import Form, Translation, find_translation
+from bilevel.learning.learned_domain import Translation, find_translation
 from bilevel.symbolic.domain import Action
 
 
@@ -27,7 +27,7 @@ def translation(*doings: tuple[str, str], steps: int = 3) -> Translation:
 
 def test_names_and_the_order_of_arguments_are_the_experts() -> None:
     found = translation(("place s1 p1", "deliver p1 s1"), ("place s2 p1", "deliver p1 s2"))
-    assert found.forms == {"place": Form("deliver", (1, 0), 2)}
+    assert found.forms == [(action("place ?0 ?1"), action("deliver ?1 ?0"))]
     assert found.expert_action(action("place s3 p3")) == action("deliver p3 s3")
     assert found.learned_action(action("deliver p3 s3")) == action("place s3 p3")
 
@@ -45,7 +45,7 @@ def test_what_is_left_open_cannot_be_asked() -> None:
 
 
 def test_what_the_expert_calls_by_two_names_cannot_be_asked() -> None:
-    assert translation(*[("go p1", "walk p1"), ("go p2", "run p2")] * 3).forms == {}
+    assert translation(*[("go p1", "walk p1"), ("go p2", "run p2")] * 3).forms == []
 
 
 @pytest.mark.parametrize(

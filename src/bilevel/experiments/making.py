@@ -58,20 +58,21 @@ def collect_data(folder: Path, settings: Settings, cell: Cell) -> None:
 def learn_policy(folder: Path, settings: Settings, cell: Cell) -> None:
     """Learn the policy of a cell."""
     from bilevel.demonstrations.dataset import Demonstrations
-    from bilevel.learning.learn import learn
+    from bilevel.learning.learn import label_demonstrations, learn
 
     row, demonstrations = cell.learned, Demonstrations.read(folder / cell.data)
     assert row is not None
-    learn(
-        demonstrations.first(cell.demonstrations) if cell.demonstrations else demonstrations,
-        folder / "policies" / cell.policy,
-        task=TASKS[cell.task],
-        method=row.method,
-        preset=row.preset or OURS,
-        seed=cell.seed,
-        config=learning_config(settings, row),
-        network=read_policy(folder / "policies" / cell.with_kept_network.policy) if row.network else None,
-    )
+    if cell.demonstrations:
+        demonstrations = demonstrations.first(cell.demonstrations)
+    config, task, output = learning_config(settings, row), TASKS[cell.task], folder / "policies" / cell.policy
+    if not row.network:
+        preset = row.preset or OURS
+        learn(demonstrations, output, task=task, method=row.method, preset=preset, seed=cell.seed, config=config)
+        return
+    kept = read_policy(folder / "policies" / cell.with_kept_network.policy)
+    rules = label_demonstrations(demonstrations, task, config).rules
+    settings_of = {**kept.card.settings, **msgspec.to_builtins(config)}
+    replace(kept, card=msgspec.structs.replace(kept.card, settings=settings_of), rules=rules).write(output)
 
 
 def learning_config(settings: Settings, row: Row) -> Any:

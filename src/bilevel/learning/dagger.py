@@ -37,7 +37,7 @@ from bilevel.rules.rule import Rule
 from bilevel.rules.rule_policy import RulePolicy
 from bilevel.rules.state_graph import groundings
 from bilevel.seeds import RANDOM_ACTIONS, dagger_seed
-from bilevel.symbolic.domain import Action, BadInput, Domain, Facts
+from bilevel.symbolic.domain import Action, Domain, Facts
 from bilevel.symbolic.semantics import applicable
 from bilevel.tasks.controls import Control
 from bilevel.tasks.scene import Array, Scene
@@ -70,7 +70,7 @@ class RandomActions:
             return None
         self._left -= 1
         schemas = [domain.schemas[name] for name in sorted(domain.schemas)]
-        for index in self._rng.permutation(len(schemas)):
+        for index in self._rng.permutation(len(domain.schemas)):
             found = [
                 action
                 for action in groundings([schemas[index]], domain, {**domain.constants, **objects})
@@ -136,11 +136,7 @@ class AskingRules:
         else:
             self._teacher.reset(state, goal, self.objects)
         self.decider = TEACHER
-        action = self._teacher.choose(state, goal)
-        if action is not None and action.name not in self.domain.schemas:
-            known = ", ".join(sorted(self.domain.schemas))
-            raise BadInput(f"the expert chose {action}, which is no action of the domain; its actions: {known}")
-        return action
+        return self._teacher.choose(state, goal)
 
 
 class BilevelAgent(BilevelPolicy, DaggerAgent):
@@ -163,10 +159,9 @@ class BilevelAgent(BilevelPolicy, DaggerAgent):
         random_actions: RandomActions,
     ) -> None:
         expert = env.expert
-        if expert is None or expert.control is None:
-            raise BadInput(f"the expert of the task '{env.task.name}' cannot be asked for controls, so no DAgger")
-        teacher: HighLevelPolicy = PlannedPolicy(domain, bounded_search, replan=True, time_limit=math.inf)
+        assert expert  # else there is no DAgger
         asked = AskedExpert(expert)
+        teacher: HighLevelPolicy = PlannedPolicy(domain, bounded_search, replan=True, time_limit=math.inf)
         if expert.choose and translation is None:
             teacher = asked
         high = AskingRules(RulePolicy(rules, domain, commit=commit), teacher, random_actions)
@@ -185,10 +180,7 @@ class BilevelAgent(BilevelPolicy, DaggerAgent):
 
     def expert_control(self, scene: Scene) -> Control | None:
         """Return the expert's control for what is being done, if it knows that."""
-        assert self.action is not None
-        if self._translation is None:
-            return self._asked.control(scene, self.state, self.goal, self.action)
-        action = self._translation.expert_action(self.action)
+        action = self._translation.expert_action(self.action) if self._translation and self.action else self.action
         if action is None or any(name not in scene for name in action.arguments):
             return None
         return self._asked.control(scene, self.state, self.goal, action)

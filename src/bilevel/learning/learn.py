@@ -14,15 +14,16 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
+from io import BytesIO
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
-from safetensors.numpy import load, save
+from numpy.typing import NDArray
 
 from bilevel.demonstrations.dataset import Demonstration, Demonstrations
 from bilevel.demonstrations.traces import explain, label
@@ -37,7 +38,7 @@ from bilevel.learning.dagger import (
     RandomPrefixPolicy,
 )
 from bilevel.learning.learned_domain import LearnedSymbols, learn_symbols
-from bilevel.learning.rules import RuleCompletion, RuleGaps, seed_problems
+from bilevel.learning.rules import LearnedRules, RuleGaps, completed, seed_problems
 from bilevel.lowlevel.encoding import Encoding, ImitationSamples, Samples, encode_episode, encoding_of
 from bilevel.lowlevel.network import GraphNetwork, ImitationNetwork, MakeNetwork, TorchNetwork
 from bilevel.lowlevel.numpy_network import NumpyNetwork
@@ -62,7 +63,6 @@ from bilevel.policies.folder import (
     FORMAT,
     GRAPH,
     MAX_HIDDEN,
-    POLICY,
     UNFINISHED,
     Card,
     LearnedPolicy,
@@ -72,13 +72,12 @@ from bilevel.policies.folder import (
 )
 from bilevel.policies.policy import LowLevelPolicy
 from bilevel.progress import Callback, Progress, silent
-from bilevel.rules.learning import PRINTED, SINGLE_GOAL, learn_rules
+from bilevel.rules.learning import PRINTED, SINGLE_GOAL, extend_rules, learn_rules
 from bilevel.rules.rule import Rule
-from bilevel.rules.traces import Abstraction
-from bilevel.symbolic.domain import BadInput, Domain, Facts, Problem
-from bilevel.tasks import estimation
+from bilevel.rules.traces import Trace
+from bilevel.symbolic.domain import BadInput, Facts, Problem
 from bilevel.tasks.controls import BoxControls
-from bilevel.tasks.estimation import Estimation
+from bilevel.tasks.estimation import Estimation, fit_estimation
 from bilevel.tasks.registry import registered_task
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.scene_env import SceneEnv
@@ -124,7 +123,7 @@ def learn(
     preset: str = "best",
     seed: int = 0,
     config: LearningConfig | None = None,
-    network: MakeNetwork | LearnedPolicy | None = None,
+    network: MakeNetwork | None = None,
     from_episodes: Sequence[Path] = (),
     learn_domain: bool = False,
     workers: int | None = 1,
@@ -140,15 +139,14 @@ def learn(
     The `task` gives labels and, for DAgger, the environment and the expert; by default it is the one registered under
     the name in the data set. Without one, the labels are those that were recorded, and there is no DAgger. A `config`
     goes before the `preset`. `network` makes another low-level network than ours: a function of encoding and controls
-    to a `LowLevelNetwork`; or it is a learned policy, whose network is kept, so that rules alone are learned. With
-    `from_episodes`, results of an evaluation that kept incidents, rules are completed for the situations in which that
-    policy had none. With `learn_domain`, the actions of the domain are learned from the demonstrations, too, whatever
-    the domain that they have. `log` is "tensorboard=DIR" or "wandb=PROJECT".
+    to a `LowLevelNetwork`. With `from_episodes`, results of an evaluation that kept incidents, rules are completed for
+    the situations in which that policy had none. With `learn_domain`, the actions of the domain are learned from the
+    demonstrations, too, whatever the domain that they have. `log` is "tensorboard=DIR" or "wandb=PROJECT".
     """
     output, config, learned = Path(output), config or PRESETS[preset], None
     task = task or registered_task(demonstrations.task)
     is_bilevel = find_method(method).training == BILEVEL
-    _check(demonstrations, method, config, seed, from_episodes, learn_domain)
+    _check(demonstrations, method, config, from_episodes, learn_domain)
     options = {"method": method, "preset": preset, "seed": seed, "learn_domain": learn_domain}
     about = {"task": demonstrations.task, **options, **msgspec.to_builtins(config)}
     with open_log(log, about) as note, _output_folder(output, about) as unfinished:
@@ -171,22 +169,18 @@ def _check(
     demonstrations: Demonstrations,
     method: str,
     config: LearningConfig,
-    seed: int,
     from_episodes: Sequence[Path],
     learn_domain: bool,
 ) -> None:
     """`BadInput` for settings that do not go together, or cannot be met here."""
     if find_method(method).training is None:
         raise BadInput(f"the method '{method}' is not learned: `bilevel evaluate --method {method}` runs it as it is")
-    if not 0 <= seed < 2**63:
-        raise BadInput(f"--seed must be from 0 to {2**63 - 1}, but is {seed}")
     if config.algorithm == PRINTED and (config.complete or config.dagger.rounds):
         raise BadInput("rules of Algorithm 1 as printed stay as they are: without completion and without DAgger")
     if from_episodes and not config.complete:
         raise BadInput("--from-episodes is for completing rules: add --completion on")
-    for hidden in (config.hidden, config.end_to_end_hidden or 1):
-        if not 1 <= hidden <= MAX_HIDDEN:
-            raise BadInput(f"--hidden must be from 1 to {MAX_HIDDEN}, but is {hidden}")
+    if max(config.hidden, config.end_to_end_hidden or 0) > MAX_HIDDEN:
+        raise BadInput(f"--hidden must be at most {MAX_HIDDEN}")
     if not (learn_domain or demonstrations.domain.schemas):
         where = demonstrations.folder or f"the data set of '{demonstrations.task}'"
         remedy = "learn them as well, with --learn-domain, or first: bilevel domain learn"
@@ -221,13 +215,14 @@ def _output_folder(output: Path, options: Mapping[str, Any]) -> Iterator[Path]:
     """
     unfinished = output / UNFINISHED
     path = unfinished / OPTIONS
-    if not path.exists():
-        if (output / POLICY).exists():
-            raise BadInput(f"{output}: already holds a policy; choose another --output or remove it")
-        if output.exists() and (not output.is_dir() or any(file.name != UNFINISHED for file in output.iterdir())):
-            raise BadInput(f"{output}: there is something else; choose a new folder as --output")
+    if (
+        output.exists()
+        and not path.exists()
+        and (output.is_file() or {file.name for file in output.iterdir()} - {UNFINISHED})
+    ):
+        raise BadInput(f"{output}: already holds a policy or something else; choose another --output or remove it")
     with folder_lock(unfinished, "learning"):
-        before = json.loads(path.read_text(encoding="utf-8")) if any(unfinished.glob("*.safetensors")) else options
+        before = json.loads(path.read_text(encoding="utf-8")) if any(unfinished.glob("round-*")) else options
         for name, value in options.items():
             if before.get(name) != value:
                 raise BadInput(
@@ -247,8 +242,8 @@ class Round:
 
     network: Trained
     trained_on: int  # samples
-    samples: ImitationSamples | None = None  # of its episodes
-    gaps: RuleGaps = field(default_factory=RuleGaps)
+    arrays: Sequence[NDArray[Any]]  # of the samples of its episodes
+    gaps: RuleGaps
     successes: int = 0  # of its episodes, perturbed as they were
 
 
@@ -278,17 +273,17 @@ class LearningRun:
         """Train on the demonstrations, then let the policy act in rounds of DAgger and train on what it met, too."""
         rounds: list[Round] = []
         for number in range(1 if self.why_no_dagger else 1 + self.config.dagger.rounds):
-            path = self.folder / f"round-{number}.safetensors"
+            path = self.folder / f"round-{number}.msgpack"
             if not path.exists():
                 met = self._act(rounds, make_agent(rounds), encode) if rounds else []
                 more = type(samples).concatenate([episode.samples for episode in met]) if met else None
                 everything = samples.followed_by([more]) if more else samples
-                network = self._train_round(rounds, everything, make_network)
+                network, arrays = self._train_round(rounds, everything, make_network), more.arrays() if more else ()
                 gaps, successes = sum((each.gaps for each in met), RuleGaps()), sum(each.success for each in met)
-                _write_round(path, Round(network, len(everything), more, gaps, successes))
-            rounds.append(_read_round(path, type(samples)))
-            if more := rounds[-1].samples:
-                samples = samples.followed_by([more])
+                _write_round(path, Round(network, len(everything), [*arrays], gaps, successes))
+            rounds.append(_read_round(path))
+            if rounds[-1].arrays:
+                samples = samples.followed_by([type(samples)(*rounds[-1].arrays)])
         return rounds
 
     def _act(self, rounds: Sequence[Round], make_agent: MakeAgent, encode: Encode) -> list[DaggerEpisode]:
@@ -329,26 +324,21 @@ def _epochs_of(rounds: Sequence[Round]) -> int:
 
 
 def _write_round(path: Path, done: Round) -> None:
-    """Write a checkpoint: the arrays of a round, and what else there is of it as JSON."""
+    """Write a checkpoint, in which arrays are as NumPy saves them."""
+
+    def saved(array: NDArray[Any]) -> bytes:
+        buffer = BytesIO()
+        np.save(buffer, array, allow_pickle=False)
+        return buffer.getvalue()
+
     if not math.isfinite(done.network.validation_loss):
         raise BadInput("training diverged: its loss is not finite; try another --seed or a lower learning rate")
-    arrays = {f"weights {name}": array for name, array in done.network.weights.items()}
-    if done.samples:
-        arrays |= {f"samples {part.name}": getattr(done.samples, part.name) for part in fields(done.samples)}
-    rest = replace(done, network=replace(done.network, weights={}), samples=None)
-    arrays["round "] = np.frombuffer(msgspec.json.encode(rest), np.uint8)
-    write_atomically(path, save({name: np.ascontiguousarray(array) for name, array in arrays.items()}))
+    write_atomically(path, msgspec.msgpack.encode(done, enc_hook=saved))
 
 
-def _read_round(path: Path, kind: type[ImitationSamples]) -> Round:
+def _read_round(path: Path) -> Round:
     """Return the round of a checkpoint."""
-    parts: dict[str, dict[str, Any]] = {"weights": {}, "samples": {}, "round": {}}
-    for name, array in load(path.read_bytes()).items():
-        part, _, key = name.partition(" ")
-        parts[part][key] = array
-    rest = msgspec.json.decode(parts["round"][""].tobytes(), type=Round)
-    samples = kind(**parts["samples"]) if parts["samples"] else None
-    return replace(rest, network=replace(rest.network, weights=parts["weights"]), samples=samples)
+    return msgspec.msgpack.decode(path.read_bytes(), type=Round, dec_hook=lambda kind, data: np.load(BytesIO(data)))
 
 
 # Bilevel policies
@@ -363,7 +353,7 @@ class LabelledData:
     samples: Samples
     seeds: tuple[Problem, ...]  # a problem for each kind of beginning
     longest: dict[str, int]  # demonstration of each schema, in steps
-    summary: dict[str, Any]  # what policy.json says of them
+    irrelevant: dict[str, tuple[str, ...]]  # parameters of each schema that are not told
 
 
 def label_demonstrations(
@@ -372,17 +362,21 @@ def label_demonstrations(
     config: LearningConfig | None = None,
     callback: Callback = silent,
 ) -> LabelledData:
-    """Label every demonstration, learn the rules, and encode the samples, by the paper's settings if none are given."""
+    """Label every demonstration, learn the rules, and encode the samples, by the paper's settings if none are given.
+
+    With `relevance`, arguments are left out that play no part in how their actions are done, as far as they show.
+    """
     config = config or LearningConfig()
-    domain, encoding = demonstrations.domain, encoding_of(demonstrations.domain, demonstrations.spec)
-    abstractions: list[Abstraction] = []
+    domain, spec = demonstrations.domain, demonstrations.spec
+    encoding = encoding_of(domain, spec)
+    traces: list[Trace] = []
     beginnings: list[tuple[Facts, Facts, Mapping[str, str]]] = []
     parts: list[Samples] = []
     longest: dict[str, int] = {}
     for number, (demonstration, scenes, states, goals) in enumerate(_labelled(demonstrations, task, callback)):
         found = explain(demonstration, domain, states, goals, use_recorded=config.recorded_actions)
         situations = list(zip(states, goals, found.actions, strict=False))
-        abstractions.append(found)
+        traces += found.traces
         fullest = max(range(len(scenes)), key=lambda step: len(scenes[step].objects))
         beginnings += ((states[step], goals[step], scenes[step].objects) for step in sorted({0, fullest}))
         targets = demonstration.targets(demonstrations.controls)
@@ -390,19 +384,18 @@ def label_demonstrations(
         for action, steps in groupby(found.actions):
             if action is not None:
                 longest[action.name] = max(longest.get(action.name, 0), len(list(steps)))
-    traces = [trace for abstraction in abstractions for trace in abstraction.traces]
     rules = learn_rules(traces, domain, config.algorithm)
     if not rules and not domain.adl:
         raise BadInput("the demonstrations show no rule: no goal is achieved by an action in them; see `bilevel check`")
-    summary = {
-        "traces": len(traces),
-        "exogenous": sum(abstraction.exogenous for abstraction in abstractions),
-        "ambiguous": sum(abstraction.ambiguous for abstraction in abstractions),
-        "irrelevant": {},
-    }
     seeds, samples = seed_problems(domain, beginnings), Samples.concatenate(parts)
-    data = LabelledData(rules, encoding, samples, seeds, dict(sorted(longest.items())), summary)
-    return _without_irrelevant(data, domain) if config.relevance else data
+    irrelevant = irrelevant_arguments(samples, encoding) if config.relevance else {}
+    names = {
+        schema: tuple(domain.schemas[schema].parameters[number].name for number in sorted(numbers))
+        for schema, numbers in irrelevant.items()
+    }
+    untold = {schema: (*spec.untold.get(schema, ()), *names.get(schema, ())) for schema in {**spec.untold, **names}}
+    encoding, samples = encoding_of(domain, replace(spec, untold=untold)), without(samples, encoding, irrelevant)
+    return LabelledData(rules, encoding, samples, seeds, dict(sorted(longest.items())), names)
 
 
 def _labelled(
@@ -415,59 +408,49 @@ def _labelled(
         callback(Progress("labelling", number, len(demonstrations)))
 
 
-def _without_irrelevant(data: LabelledData, domain: Domain) -> LabelledData:
-    """Leave arguments out that play no part in how their actions are done, as far as the samples show."""
-    spec, more = data.encoding.spec, irrelevant_arguments(data.samples, data.encoding)
-    irrelevant = {
-        name: tuple(domain.schemas[name].parameters[number].name for number in sorted(numbers))
-        for name, numbers in more.items()
-    }
-    untold = {name: (*spec.untold.get(name, ()), *irrelevant.get(name, ())) for name in {**spec.untold, **irrelevant}}
-    return replace(
-        data,
-        encoding=encoding_of(domain, replace(spec, untold=untold)),
-        samples=without(data.samples, data.encoding, more),
-        summary={**data.summary, "irrelevant": irrelevant},
-    )
-
-
 def _learn_bilevel(
-    run: LearningRun, network: MakeNetwork | LearnedPolicy | None, problems: Sequence[Problem]
+    run: LearningRun, network: MakeNetwork | None, problems: Sequence[Problem]
 ) -> tuple[LearnedPolicy, list[Round]]:
     config, learned, domain = run.config, run.learned, run.demonstrations.domain
     data = label_demonstrations(run.demonstrations, run.task, config, run.callback)
     encoding, controls, still = data.encoding, run.demonstrations.controls, _still_control(run)
     run = replace(run, demonstrations=run.demonstrations.with_spec(encoding.spec))
     seeds = data.seeds if config.complete and not domain.adl else ()
-    completion = RuleCompletion(domain, seeds, problems, lambda *progress: run.callback(Progress(*progress)))
-    first = completion.complete(data.rules)
-    if isinstance(network, LearnedPolicy):
-        rounds, shape = [_kept_network(network, encoding, config)], network.card.network
-    else:
-        make: MakeNetwork = network or partial(GraphNetwork, hidden=config.hidden, rounds=config.rounds)
-        make_network = partial(make, encoding, controls)
 
-        def make_agent(rounds: Sequence[Round]) -> MakeAgent:
-            rules, weights = completion.fill(first, gaps_of(rounds)), rounds[-1].network.weights
+    def complete(rules: tuple[Rule, ...], met: Sequence[Problem] = ()) -> LearnedRules:
+        return completed(rules, domain, seeds, [*problems, *met], lambda *done: run.callback(Progress(*done)))
 
-            def make_low() -> LowLevelPolicy:
-                if network:
-                    return TorchNetwork(make_network(), weights)
-                return NumpyNetwork(encoding, controls, weights, config.rounds)
+    def rules_after(rounds: Sequence[Round]) -> LearnedRules:
+        """Return the rules with those that fill the gaps that the rounds have shown."""
+        gaps = sum((done.gaps for done in rounds), RuleGaps())
+        rules = extend_rules(first.rules, gaps.traces, domain)
+        return first if rules == first.rules and not gaps.problems else complete(rules, gaps.problems)
 
-            translation = learned.translation if learned else None
-            return partial(BilevelAgent, domain, rules.rules, rules.commit, make_low, translation)
+    first = complete(data.rules)
+    make: MakeNetwork = network or partial(GraphNetwork, hidden=config.hidden, rounds=config.rounds)
+    make_network = partial(make, encoding, controls)
 
-        rounds = run.train(data.samples, make_network, make_agent, partial(encode_episode, encoding))
-        kind = type(make_network()).__name__
-        shape = NetworkShape(kind) if network else NetworkShape(GRAPH, config.hidden, config.rounds)
-    rules = completion.fill(first, gaps_of(rounds))
-    summary = {**data.summary, "rules_shown": len(data.rules), "completion": rules.statement}
+    def make_agent(rounds: Sequence[Round]) -> MakeAgent:
+        rules, weights = rules_after(rounds), rounds[-1].network.weights
+
+        def make_low() -> LowLevelPolicy:
+            if network:
+                return TorchNetwork(make_network(), weights)
+            return NumpyNetwork(encoding, controls, weights, config.rounds)
+
+        translation = learned.translation if learned else None
+        return partial(BilevelAgent, domain, rules.rules, rules.commit, make_low, translation)
+
+    rounds = run.train(data.samples, make_network, make_agent, partial(encode_episode, encoding))
+    kind = type(make_network()).__name__
+    shape = NetworkShape(kind) if network else NetworkShape(GRAPH, config.hidden, config.rounds)
+    rules = rules_after(rounds)
+    summary = {"irrelevant": data.irrelevant, "rules_shown": len(data.rules), "completion": rules.statement}
     card = msgspec.structs.replace(
         _card(run, rounds[-1], BISON, symbols_of(encoding), shape, summary),
         longest=data.longest,
         commit=rules.commit,
-        estimation=fit_estimation(run.demonstrations),
+        estimation=_fit_estimation(run.demonstrations),
         switches=list(run.task.switches) if run.task else None,
         still=still,
     )
@@ -475,40 +458,22 @@ def _learn_bilevel(
     return LearnedPolicy(card, domain, rounds[-1].network.weights, rules.rules, domain_text=text), rounds
 
 
-def gaps_of(rounds: Sequence[Round]) -> RuleGaps:
-    """Return the gaps of the rules that all rounds have shown."""
-    return sum((done.gaps for done in rounds), RuleGaps())
-
-
-def _kept_network(policy: LearnedPolicy, encoding: Encoding, config: LearningConfig) -> Round:
-    """Return the network of a policy as it was trained; `BadInput` where it does not serve what is learned."""
-    if policy.card.encoding != symbols_of(encoding):
-        raise BadInput("the network that is to be kept was trained with other symbols, or other features")
-    if config.dagger.rounds:
-        raise BadInput("a network that is kept is not trained any further: there can be no DAgger")
-    about = policy.card.summary
-    network = Trained(policy.weights, policy.card.seed, about["best_epoch"], about["validation_loss"], about["device"])
-    return Round(network, about["samples"])
-
-
 def _still_control(run: LearningRun) -> list[float] | None:
     """Return the control that does nothing, if the task names one."""
     if run.task is None or run.task.still is None:
         return None
     still: list[float] = np.asarray(run.task.still, np.float64).reshape(-1).tolist()
-    controls = run.demonstrations.controls
-    if len(still) != (controls.size if isinstance(controls, BoxControls) else 1):
+    if len(still) != np.prod(run.demonstrations.controls.shape):
         raise BadInput(f"the task '{run.task.name}' names {run.task.still} as `still`, which is none of its controls")
     return still
 
 
-def fit_estimation(demonstrations: Demonstrations) -> Estimation:
-    """Return what demonstrations show of how things move, for an `Estimator`."""
+def _fit_estimation(demonstrations: Demonstrations) -> Estimation:
+    """Return what demonstrations show of how things move."""
     spec, are_numbers = demonstrations.spec, isinstance(demonstrations.controls, BoxControls)
     shown = (demonstrations[number] for number in range(min(len(demonstrations), ENOUGH_FOR_ESTIMATION)))
-    return estimation.fit_estimation(
-        spec, ((each.scenes(spec), each.executed.reshape(each.steps, -1) if are_numbers else None) for each in shown)
-    )
+    executed = ((each.scenes(spec), each.executed.reshape(each.steps, -1) if are_numbers else None) for each in shown)
+    return fit_estimation(spec, executed)
 
 
 # Rivals: a network that does all

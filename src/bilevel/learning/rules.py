@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from bilevel.planning.planners import bounded_plan, plan_function
 from bilevel.rules.complete import complete_rules
-from bilevel.rules.learning import extend_rules
 from bilevel.rules.rule import Rule
 from bilevel.rules.traces import Trace, segments, traces_from_problems, traces_from_states
 from bilevel.symbolic.domain import Action, Domain, Facts, Problem
@@ -108,40 +107,30 @@ class LearnedRules(NamedTuple):
     statement: str = ""
 
 
-@dataclass(frozen=True)
-class RuleCompletion:
-    """Adds rules for what no demonstration shows, in random problems that are like the `seeds`.
+def completed(
+    rules: tuple[Rule, ...],
+    domain: Domain,
+    seeds: Sequence[Problem],
+    met: Sequence[Problem],
+    callback: Callable[[str, int, int], None],
+) -> LearnedRules:
+    """Return the rules and others for what no demonstration shows, in random problems that are like the `seeds`.
 
-    `problems` are situations in which a policy had no rule; without seeds, nothing is added.
+    Problems that a policy `met` without a rule are solved as well; without seeds, nothing is added.
     """
-
-    domain: Domain
-    seeds: Sequence[Problem]
-    problems: Sequence[Problem]
-    callback: Callable[[str, int, int], None]
-
-    def complete(self, rules: tuple[Rule, ...], met: Sequence[Problem] = ()) -> LearnedRules:
-        """Return the rules and those that complete them, for these problems, too."""
-        if not self.seeds:
-            return LearnedRules(rules)
-        found = complete_rules(
-            rules,
-            self.domain,
-            self.seeds,
-            met=[*self.problems, *met],
-            plan_for=bounded_plan,
-            random_problems=RANDOM_PROBLEMS,
-            max_states=MAX_STATES,
-            callback=self.callback,
-        )
-        return LearnedRules(found.rules, found.commit, found.statement)
-
-    def fill(self, known: LearnedRules, gaps: RuleGaps) -> LearnedRules:
-        """Return the rules with those that fill the gaps."""
-        rules = extend_rules(known.rules, gaps.traces, self.domain)
-        if rules == known.rules and not (gaps.problems and self.seeds):
-            return known
-        return self.complete(rules, gaps.problems)
+    if not seeds:
+        return LearnedRules(rules)
+    found = complete_rules(
+        rules,
+        domain,
+        seeds,
+        met=met,
+        plan_for=bounded_plan,
+        random_problems=RANDOM_PROBLEMS,
+        max_states=MAX_STATES,
+        callback=callback,
+    )
+    return LearnedRules(found.rules, found.commit, found.statement)
 
 
 def seed_problems(domain: Domain, situations: Iterable[tuple[Facts, Facts, Mapping[str, str]]]) -> tuple[Problem, ...]:
