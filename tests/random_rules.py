@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from bilevel.rules.closures import can_be_chained, closure
+from bilevel.rules.derived import can_be_chained, closure
 from bilevel.rules.rule import Rule
 from bilevel.symbolic.domain import (
     EQUALITY,

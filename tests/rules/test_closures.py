@@ -8,8 +8,7 @@ from collections.abc import Iterable
 import pytest
 from notation import facts
 
-from bilevel.rules.closures import can_be_chained, closures_in
-from bilevel.rules.derived import with_closures
+from bilevel.rules.derived import can_be_chained, closures_in, with_closures
 from bilevel.rules.explanation import FORMATS
 from bilevel.rules.learning import subsumes
 from bilevel.rules.nearest import why_not

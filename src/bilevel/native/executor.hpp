@@ -86,8 +86,6 @@ struct Change {
   Places binds, same;
 };
 
-struct Source;
-
 // A relation with all that depends on it.
 struct Source {
   int number;
@@ -95,6 +93,7 @@ struct Source {
   Relation wanted{relation.arity()};  // of goals: all of them, of which those in `relation` are open
   std::vector<Change*> when_present{}, when_absent{};
   bool is_watched = false;
+  Source* goals = nullptr;  // of the predicate whose facts these are
 };
 
 // For each key the values that satisfy the view's literals.
@@ -106,12 +105,8 @@ struct View {
   Objects key{};
 };
 
-struct Predicate {
-  Source *state, *goal;  // either may be missing: nobody asks about it
-};
-
 struct Effect {
-  Predicate predicate;
+  Source* source;
   Terms terms;
 };
 
@@ -135,29 +130,30 @@ struct Reading {
   std::vector<int> outputs;  // slots
 };
 
-// How to find the instances of a rule that serve a goal fact with one of its goal conditions.
-struct Serving {
-  Places binds, same;
+// How instances are found: check what has no variables, or has something in its view, then read the variables.
+struct Search {
+  Objects values;  // of the slots
   Steps guards;
-  Join join;
-  Reading rest;
+  Reading reading;
+};
+
+// A goal condition: the relation of open goals, and that of the goal which is served.
+struct Goal {
+  Source *open, *served;
 };
 
 struct Rule {
   std::vector<Source*> needs;  // if one of them is empty the rule does not apply
-  Join ground;                 // conditions without variables
-  std::vector<Source*> served;  // the relation of each goal condition
+  std::vector<Goal> goals;
   Terms goal, arguments;       // of the first goal condition, which commitment is about, and of the action
   int operation;               // what the action does, if that is certain
-  bool is_planned = false;
-  Join guards{};  // views that have something; the values are those of the reading
-  Reading reading{};
-  std::vector<Serving> servings{};  // for each goal condition
+  std::vector<Search> searches{};  // for all instances, once it is planned
+  std::vector<Search> servings{};  // for those that serve a goal, with each goal condition
 };
 
 class Executor {
  public:
-  enum Status { DONE, NO_RULE, FOUND, SOLVED, PLAN, CHANGED };
+  enum Status { DONE, NO_RULE, FOUND, PLAN, CHANGED };
 
   Order order;
   bool commits = false;
@@ -169,34 +165,31 @@ class Executor {
   Objects found, arguments;
   std::vector<Objects> instances;
 
-  // What has been done, and the goal that is being served.
+  // What has been done.
   std::vector<int> done;
-  Objects done_arguments, committed_terms;
-  Source* committed = nullptr;
+  Objects done_arguments;
 
   // Building
 
-  int add_relation(int arity, bool is_goal) {
+  // Facts, or goals, which are open while they are not among some facts.
+  int add_relation(int arity, bool is_goal, int facts) {
     sources_.emplace_back(new Source{int(sources_.size()), Relation(arity)});
     views_.emplace_back(nullptr);
     if (is_goal) goals_.push_back(sources_.back().get());
+    if (facts >= 0) sources_[facts]->goals = sources_.back().get();
     return sources_.back()->number;
   }
 
-  void load(int relation, const Object* terms, size_t count) {
-    Source& source = *sources_[relation];
-    bool is_goal = std::find(goals_.begin(), goals_.end(), &source) != goals_.end();
+  // Add rows; goals after facts.
+  void load(int number, const Object* terms, size_t count) {
+    Source& source = *sources_[number];
+    const Source* facts = nullptr;
+    for (auto& other : sources_)
+      if (other->goals == &source) facts = other.get();
     for (size_t i = 0; i < count; ++i, terms += source.relation.arity()) {
-      if (source.relation.has(terms)) continue;
-      source.relation.add(terms);
-      if (is_goal) source.wanted.add(terms);
+      if (facts && !source.wanted.has(terms)) source.wanted.add(terms);
+      if (!source.relation.has(terms) && !(facts && facts->relation.has(terms))) source.relation.add(terms);
     }
-  }
-
-  void mark_achieved(int goal, const Object* facts, size_t count) {
-    Relation& found = sources_[goal]->relation;
-    for (size_t i = 0; i < count; ++i, facts += found.arity())
-      if (found.has(facts)) found.remove(found.find(facts));
   }
 
   void watch(int relation) { sources_[relation]->is_watched = true; }
@@ -227,27 +220,19 @@ class Executor {
 
   void add_rule(Plan plan) {
     auto needs = sources(plan);
-    Join ground{plan.list(), steps(plan), int(rules_.size())};
-    auto served = sources(plan);
-    Terms goal = plan.list(), arguments = plan.list();
-    goals_end_it_ &= !served.empty();
-    rules_.push_back({needs, ground, served, goal, arguments, plan.next()});
-  }
-
-  void plan_rule(int number, Plan plan) {
-    Rule& rule = rules_[number];
-    rule.guards = {plan.list(), steps(plan), number};
-    rule.reading = reading(plan);
-    rule.is_planned = true;
-  }
-
-  void plan_serving(int number, Plan plan) {
+    std::vector<Goal> goals;
     plan.each([&] {
-      Places binds = places(plan), same = places(plan);
-      Steps guards = steps(plan);
-      Join join{plan.list(), steps(plan), number};
-      rules_[number].servings.push_back({binds, same, guards, join, reading(plan)});
+      Source* open = sources_[plan.next()].get();
+      goals.push_back({open, sources_[plan.next()].get()});
     });
+    Terms goal = plan.list(), arguments = plan.list();
+    rules_.push_back({needs, goals, goal, arguments, plan.next()});
+  }
+
+  void plan_rule(int number, bool serving, Plan plan) {
+    Objects values = plan.list();
+    Steps guards = steps(plan);
+    (serving ? rules_[number].servings : rules_[number].searches).push_back({values, guards, reading(plan)});
   }
 
   // Asking
@@ -263,21 +248,14 @@ class Executor {
   // Find the first instance of the first rule that has one; stay with the last goal while some rule serves it.
   Status choose() {
     work_ = 0;
+    is_collecting_ = false;
     for (chosen = 0; chosen < int(rules_.size()); ++chosen) {
       Rule& rule = rules_[chosen];
       if (!can_apply(rule)) continue;
-      if (!rule.is_planned) return PLAN;
-      if (hold(rule.guards.steps, rule.guards.values) && hold(rule.reading.filters, rule.guards.values) &&
-          read(rule.reading, rule.guards.values, 0, found))
-        return commits ? stay() : FOUND;
+      if (rule.searches.empty()) return PLAN;
+      if (find(rule.searches[0], found)) return commits ? stay() : FOUND;
     }
     return NO_RULE;
-  }
-
-  // Find the first instance, of the first rule that has one or of one rule, that serves a goal fact.
-  Status serve(int goal, const Objects& terms, int only) {
-    work_ = 0;
-    return serve(sources_[goal].get(), terms, only < 0 ? 0 : only, only < 0 ? int(rules_.size()) : only + 1);
   }
 
   // Find all instances of a rule.
@@ -286,10 +264,11 @@ class Executor {
     chosen = number;
     Rule& rule = rules_[number];
     instances.clear();
-    if (!can_apply(rule)) return NO_RULE;
-    if (!rule.is_planned) return PLAN;
-    if (hold(rule.guards.steps, rule.guards.values) && hold(rule.reading.filters, rule.guards.values))
-      read_all(rule.reading, rule.guards.values, 0);
+    if (!can_apply(rule)) return FOUND;
+    if (rule.searches.empty()) return PLAN;
+    Objects last;
+    is_collecting_ = true;
+    find(rule.searches[0], last);
     std::sort(instances.begin(), instances.end(), [&](const Objects& a, const Objects& b) { return less(a, b); });
     instances.erase(std::unique(instances.begin(), instances.end()), instances.end());
     return FOUND;
@@ -297,50 +276,34 @@ class Executor {
 
   // Acting
 
-  void set(int state, int goal, Row row, bool present) { set(predicate(state, goal), row, present); }
-
-  // Make a fact a goal, which may hold already, or no goal any more.
-  void want(int goal, Row row, bool wanted, bool holds) {
-    Source& source = *sources_[goal];
-    bool was_open = source.relation.has(row), is_open = wanted && !holds;
-    if (wanted && !source.wanted.has(row)) source.wanted.add(row);
-    if (!wanted && source.wanted.has(row)) source.wanted.remove(source.wanted.find(row));
-    if (is_open && !was_open) add_row(source, row);
-    if (was_open && !is_open) remove_row(source, source.relation.find(row), row);
-  }
+  void set(int number, Row row, bool present) { set(*sources_[number], row, present); }
 
   void apply(int number, const Objects& arguments) {
     const Operation& operation = operations_[number];
     for (const Effect& effect : operation.adds) {
       values_of(effect.terms, arguments, row_);
-      set(effect.predicate, row_.data(), true);
+      set(*effect.source, row_.data(), true);
     }
     for (const Effect& effect : operation.deletes) {
       values_of(effect.terms, arguments, row_);
-      if (!is_added(operation, effect, arguments)) set(effect.predicate, row_.data(), false);
+      if (!is_added(operation, effect, arguments)) set(*effect.source, row_.data(), false);
     }
+    done.push_back(chosen);
+    done_arguments.insert(done_arguments.end(), this->arguments.begin(), this->arguments.end());
   }
 
   // Choose and act until there are `bound` actions, or something is to be done or decided elsewhere.
   Status run(size_t bound) {
     while (done.size() < bound) {
-      if (!goals_end_it_ && !open_goals()) return SOLVED;
-      Status status = choose();
-      if (status == NO_RULE) return open_goals() ? NO_RULE : SOLVED;
+      Status status = open_goals() ? choose() : NO_RULE;
       if (status != FOUND) return status;
       const Rule& rule = rules_[chosen];
       values_of(rule.arguments, found, arguments);
       if (rule.operation < 0) return FOUND;
       apply(rule.operation, arguments);
-      note_done();
       if (!came.empty() || !went.empty()) return CHANGED;
     }
     return DONE;
-  }
-
-  void note_done() {
-    done.push_back(chosen);
-    done_arguments.insert(done_arguments.end(), arguments.begin(), arguments.end());
   }
 
  private:
@@ -393,14 +356,10 @@ class Executor {
   std::vector<Effect> effects(Plan& plan) {
     std::vector<Effect> found;
     plan.each([&] {
-      int state = plan.next(), goal = plan.next();
-      found.push_back({predicate(state, goal), plan.list()});
+      Source* source = sources_[plan.next()].get();
+      found.push_back({source, plan.list()});
     });
     return found;
-  }
-
-  Predicate predicate(int state, int goal) {
-    return {state >= 0 ? sources_[state].get() : nullptr, goal >= 0 ? sources_[goal].get() : nullptr};
   }
 
   // Joins
@@ -429,11 +388,18 @@ class Executor {
       visit(number);
   }
 
-  // Find the first instance that the values of the slots so far allow.
+  bool find(Search& search, Objects& result) {
+    return hold(search.guards, search.values) && hold(search.reading.filters, search.values) &&
+           read(search.reading, search.values, 0, result);
+  }
+
+  // Find the first instance that the values of the slots so far allow; or while collecting, keep all and find none.
   bool read(Reading& reading, Objects& values, size_t place, Objects& result) {
     if (place == reading.reads.size()) {
-      outputs_of(reading, values, result);
-      return true;
+      result.clear();
+      for (int slot : reading.outputs) result.push_back(values[slot]);
+      if (is_collecting_) instances.push_back(result);
+      return !is_collecting_;
     }
     bool any = false;
     Objects candidate;
@@ -446,17 +412,6 @@ class Executor {
       return false;
     });
     return any;
-  }
-
-  void read_all(Reading& reading, Objects& values, size_t place) {
-    if (place == reading.reads.size()) {
-      instances.emplace_back();
-      return outputs_of(reading, values, instances.back());
-    }
-    each_value(reading.reads[place], values, [&] {
-      read_all(reading, values, place + 1);
-      return false;
-    });
   }
 
   // Give a variable each value that its view has and that can be, until the function returns true.
@@ -473,11 +428,6 @@ class Executor {
     });
   }
 
-  static void outputs_of(const Reading& reading, const Objects& values, Objects& result) {
-    result.clear();
-    for (int slot : reading.outputs) result.push_back(values[slot]);
-  }
-
   bool less(const Objects& one, const Objects& other) const {
     for (size_t i = 0; i < one.size(); ++i)
       if (one[i] != other[i]) return order.less(one[i], other[i]);
@@ -489,71 +439,61 @@ class Executor {
   static bool can_apply(Rule& rule) {
     for (const Source* source : rule.needs)
       if (!source->relation.size()) return false;
-    return hold(rule.ground.steps, rule.ground.values);
+    return true;
   }
 
   // Replace what was chosen by what serves the goal that the last choice served, if it serves another one.
   Status stay() {
-    Rule& rule = rules_[chosen];
-    Source* goal = rule.served.empty() ? nullptr : rule.served[0];
+    int first = chosen;
+    const Rule& rule = rules_[first];
+    Goal goal = rule.goals.empty() ? Goal{} : rule.goals[0];
     Objects terms;
     values_of(rule.goal, found, terms);
-    if (goal == committed && terms == committed_terms) return FOUND;
-    if (committed) {
-      int first = chosen;
-      first_found_.swap(found);
-      Status status = serve(committed, committed_terms, 0, int(rules_.size()));
+    if (goal.open == committed_.open && terms == committed_terms_) return FOUND;
+    if (committed_.open) {
+      first_found_ = found;
+      Status status = committed_.open->relation.has(committed_terms_.data()) ? serve() : NO_RULE;
       if (status != NO_RULE) return status;
+      set(*committed_.served, committed_terms_.data(), false);
       chosen = first;
-      first_found_.swap(found);
+      found = first_found_;
     }
-    committed = goal;
-    committed_terms = terms;
+    committed_ = goal;
+    committed_terms_ = terms;
+    if (goal.open) set(*goal.served, terms.data(), true);
     return FOUND;
   }
 
-  Status serve(Source* goal, const Objects& terms, int from, int end) {
-    for (chosen = from; chosen < end; ++chosen) {
+  // Find the first instance of the first rule that has one that serves the goal fact, if there is any.
+  Status serve() {
+    for (chosen = 0; chosen < int(rules_.size()); ++chosen) {
       Rule& rule = rules_[chosen];
-      if (std::find(rule.served.begin(), rule.served.end(), goal) == rule.served.end() || !can_apply(rule)) continue;
-      if (!rule.is_planned || rule.servings.empty()) return PLAN;
+      auto is_about = [&](const Goal& goal) { return goal.open == committed_.open; };
+      if (std::none_of(rule.goals.begin(), rule.goals.end(), is_about) || !can_apply(rule)) continue;
+      if (rule.servings.empty()) return PLAN;
       bool any = false;
-      for (size_t place = 0; place < rule.served.size(); ++place)
-        if (rule.served[place] == goal) any |= serve(rule.servings[place], terms, any);
+      Objects candidate;
+      for (size_t place = 0; place < rule.goals.size(); ++place)
+        if (is_about(rule.goals[place]) && find(rule.servings[place], candidate) && (!any || less(candidate, found))) {
+          found = candidate;
+          any = true;
+        }
       if (any) return FOUND;
     }
     return NO_RULE;
   }
 
-  bool serve(Serving& serving, const Objects& terms, bool any) {
-    Join& join = serving.join;
-    if (!bind_row(terms.data(), serving.binds, serving.same, join.values) || !hold(serving.guards, join.values)) return false;
-    bool better = false;
-    Objects candidate;
-    each(join, true, [&] {
-      if (!hold(serving.rest.filters, join.values) || !read(serving.rest, join.values, 0, candidate)) return;
-      if ((any || better) && !less(candidate, found)) return;
-      found.swap(candidate);
-      better = true;
-    });
-    return better;
-  }
-
   // Facts
 
-  void set(Predicate predicate, Row row, bool present) {
-    if (predicate.state) {
-      Number number = predicate.state->relation.find(row);
-      if ((number != NONE) == present) return;
-      if (present) add_row(*predicate.state, row);
-      else remove_row(*predicate.state, number, row);
-    }
-    if (predicate.goal) {
-      Number number = predicate.goal->relation.find(row);
-      if ((number != NONE) != present || (!present && !predicate.goal->wanted.has(row))) return;
-      if (present) remove_row(*predicate.goal, number, row);
-      else add_row(*predicate.goal, row);
-    }
+  // Make a fact hold or cease to; a goal that it is opens or closes.
+  void set(Source& source, Row row, bool present) {
+    Number number = source.relation.find(row);
+    if ((number != NONE) == present) return;
+    if (present) add_row(source, row);
+    else remove_row(source, number, row);
+    if (!source.goals || !source.goals->wanted.has(row)) return;
+    if (present) remove_row(*source.goals, source.goals->relation.find(row), row);
+    else add_row(*source.goals, row);
   }
 
   static void values_of(const Terms& terms, const Objects& given, Objects& values) {
@@ -564,7 +504,7 @@ class Executor {
   // Whether the operation adds the fact of an effect that deletes it, which is in `row_`: then it stays.
   bool is_added(const Operation& operation, const Effect& deleted, const Objects& arguments) {
     for (const Effect& effect : operation.adds) {
-      if (effect.predicate.state != deleted.predicate.state || effect.predicate.goal != deleted.predicate.goal) continue;
+      if (effect.source != deleted.source) continue;
       values_of(effect.terms, arguments, other_row_);
       if (other_row_ == row_) return true;
     }
@@ -618,9 +558,10 @@ class Executor {
   std::vector<Source*> goals_;
   std::vector<Operation> operations_;
   std::vector<Rule> rules_;
-  bool goals_end_it_ = true;  // all rules have a goal condition
   int64_t work_ = 0;
-  Objects row_, other_row_, first_found_;
+  bool is_collecting_ = false;
+  Goal committed_{};  // the goal fact that is being served
+  Objects committed_terms_, row_, other_row_, first_found_;
 };
 
 }  // namespace bilevel

@@ -19,7 +19,7 @@ from dataclasses import replace
 from itertools import accumulate, chain, combinations, islice
 from typing import NamedTuple
 
-from bilevel.rules.closures import can_be_chained, closure
+from bilevel.rules.derived import can_be_chained, closure
 from bilevel.rules.explanation import listed
 from bilevel.rules.learning import rules_of_segment, subsumes
 from bilevel.rules.matching import free_variables

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 
-from bilevel.rules.closures import MARK
+from bilevel.rules.derived import MARK
 from bilevel.rules.paths import PATH
 from bilevel.rules.rule import GoalOrder, Rule, orders_of
 from bilevel.rules.rule_file import format_rules

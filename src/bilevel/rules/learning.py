@@ -11,8 +11,7 @@ from dataclasses import replace
 from functools import lru_cache
 from itertools import product
 
-from bilevel.rules.closures import MARK, closures_in
-from bilevel.rules.derived import with_closures
+from bilevel.rules.derived import MARK, closures_in, with_closures
 from bilevel.rules.matching import narrowest_join
 from bilevel.rules.rule import GoalOrder, Rule, canonical, inequality
 from bilevel.rules.traces import Trace, TraceStep, segments

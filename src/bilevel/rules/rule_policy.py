@@ -61,12 +61,12 @@ class RulePolicy:
 
     def declare(self, objects: Mapping[str, str]) -> None:
         """Make objects known that have appeared since the episode began."""
-        for name, kind in objects.items():
-            if name not in self._objects:
-                self._objects[name] = kind
-                self._is_chosen = False
-                if self._engine is not None:
-                    self._engine.declare(name, kind)
+        new = {name: kind for name, kind in objects.items() if name not in self._objects}
+        if new:
+            self._objects |= new
+            self._is_chosen = False
+            if self._engine is not None:
+                self._engine.declare(new)
 
     def choose(self, state: Facts, goal: Facts) -> Action | None:
         """Return the action of the rule that fires, or `None` where no rule applies."""

@@ -103,12 +103,11 @@ class _Rollout:
         """Act until there are `bound` actions or a reason to stop; what may fail or needs nature is done one by one."""
         while (status := self.engine.run(bound)) != ExecutorStatus.DONE:
             if status != ExecutorStatus.FOUND:
-                return self._stopped(Stop.SOLVED if status == ExecutorStatus.SOLVED else Stop.NO_RULE)
+                return self._stopped(Stop.NO_RULE if self.engine.open_goals() else Stop.SOLVED)
             rule, arguments = self.engine.chosen()
             action = self.engine.rules[rule].action
             if not self._act(self.engine.rules[rule], arguments):
                 return self._stopped(Stop.NOT_APPLICABLE, str(Action(action.name, arguments)))
-            self.engine.executor.note_done()
         return None
 
     def _act(self, rule: Rule, arguments: tuple[str, ...]) -> bool:
@@ -123,11 +122,10 @@ class _Rollout:
         if schema.is_deterministic:
             self.engine.apply(schema, 0, arguments)
             return True
-        move = self.nature.move(schema)
-        for variable in schema.outcomes[move.outcome].chosen:
-            self.engine.declare(move.binding[variable.name], variable.type)
+        move = self.moves[self.engine.steps] = self.nature.move(schema)
+        chosen = schema.outcomes[move.outcome].chosen
+        self.engine.declare({move.binding[variable.name]: variable.type for variable in chosen})
         self.engine.apply(schema, move.outcome, (*arguments, *move.binding.values()))
-        self.moves[self.engine.steps] = move
         return True
 
     def _advance_looking_for_circles(self, bound: int) -> Solution | None:

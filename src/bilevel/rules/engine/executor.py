@@ -11,26 +11,24 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
-from bilevel.rules.engine.lowering import DIFFERENT, LIST, PRESENT, Places, Serving, Step
+from bilevel.rules.engine.lowering import DIFFERENT, LIST, PRESENT, Places, Reading, Step
 
 MOST_WORK = 10_000_000  # rows looked at to build a view, or to answer one question
 
 Row = tuple[str, ...]
 Values = list[str]
-Visit = Callable[[Values], None]
-Test = Callable[[Values], bool]
+Visit = Callable[[Values], Any]
 Read = Callable[[Values], Row | None]
-Predicate = tuple[int, int]  # the relations of a predicate's facts and goals, -1 where no rule asks about them
-Effect = tuple[int, int, Sequence[int | str]]
+Effect = tuple[int, Sequence[int | str]]
 Changes = list[tuple[int, Row]]
 
 
 class ExecutorStatus:
     """What an executor says: done, or why it stopped. To go on, it may need the plan of the rule it has `chosen`."""
 
-    DONE, NO_RULE, FOUND, SOLVED, PLAN, CHANGED = range(6)
+    DONE, NO_RULE, FOUND, PLAN, CHANGED = range(5)
 
 
 def picker(places: Sequence[int]) -> Callable[[Sequence[str]], Row]:
@@ -57,55 +55,44 @@ def binder(binds: Places, same: Places) -> Callable[[Row, Values], bool]:
     return bind
 
 
-def checked(tests: Sequence[Test], then: Callable[[Values], Any]) -> Callable[[Values], Any]:
-    """Return the function preceded by tests; where one of them fails it returns nothing."""
-    for test in reversed(tests):
-        then = _checked(test, then)
-    return then
-
-
-def _checked(test: Test, then: Callable[[Values], Any]) -> Callable[[Values], Any]:
-    return lambda values: then(values) if test(values) else None
+def filled(terms: Sequence[int | str]) -> Callable[[Row], Row]:
+    """Return a function from some values to a row of them, given their places, and constants by name."""
+    if all(isinstance(term, int) for term in terms):
+        return picker([term for term in terms if isinstance(term, int)])
+    return lambda values: tuple([term if isinstance(term, str) else values[term] for term in terms])
 
 
 class IndexedRows:
     """Rows, indexes of them, and what is to be done before and after one comes or goes."""
 
-    def __init__(self) -> None:
-        self.rows: Any = set[Row]()
+    def __init__(self, facts: IndexedRows | None = None) -> None:
+        self.rows = set[Row]()
+        self.goals: IndexedRows | None = None  # those of the predicate whose facts these are
+        self.facts = facts  # of the predicate whose open goals these are
         self.wanted: set[Row] = set()  # of goals: all, of which `rows` are the open ones
         self.before_coming: list[Callable[[Row], None]] = []
         self.after_coming: list[Callable[[Row], None]] = []
         self.before_going: list[Callable[[Row], None]] = []
         self.after_going: list[Callable[[Row], None]] = []
         self._indexes: dict[tuple[int, ...], tuple[Callable[[Row], Row], dict[Row, set[Row]]]] = {}
+        if facts is not None:
+            facts.goals = self
 
     def index(self, columns: tuple[int, ...]) -> dict[Row, set[Row]]:
         """Return the rows by their values in some columns."""
         if columns not in self._indexes:
-            self._indexes[columns] = picker(columns), {}
+            key, index = self._indexes[columns] = picker(columns), {}
             for row in self.rows:
-                self._link(row)
+                index.setdefault(key(row), set()).add(row)
         return self._indexes[columns][1]
-
-    def _link(self, row: Row) -> None:
-        for key, index in self._indexes.values():
-            index.setdefault(key(row), set()).add(row)
-
-    def _unlink(self, row: Row) -> None:
-        for key, index in self._indexes.values():
-            found = index[key(row)]
-            found.discard(row)
-            if not found:
-                del index[key(row)]
 
     def add(self, row: Row) -> None:
         """Add a row that is not there."""
         for change in self.before_coming:
             change(row)
         self.rows.add(row)
-        if self._indexes:
-            self._link(row)
+        for key, index in self._indexes.values():
+            index.setdefault(key(row), set()).add(row)
         for change in self.after_coming:
             change(row)
 
@@ -114,29 +101,30 @@ class IndexedRows:
         for change in self.before_going:
             change(row)
         self.rows.remove(row)
-        if self._indexes:
-            self._unlink(row)
+        for key, index in self._indexes.values():
+            found = index[key(row)]
+            found.remove(row)
+            if not found:
+                del index[key(row)]
         for change in self.after_going:
             change(row)
 
 
-class IndexedView(IndexedRows):
-    """For each key, which is a row, the values that satisfy the view's literals."""
+class IndexedView:
+    """For each key, which is a row, the sorted values that satisfy the view's literals."""
 
     def __init__(self, key_slots: Sequence[int], value_slot: int) -> None:
-        super().__init__()
-        self.rows = dict[Row, list[str]]()
+        self.keys = IndexedRows()
+        self.values: dict[Row, list[str]] = {}
         self._key, self._slot = picker(key_slots), value_slot
 
     def put(self, values: Values) -> None:
         """Put an entry into the view; whoever asks about the key hears of the first."""
         key, value = self._key(values), values[self._slot]
-        found = self.rows.get(key)
+        found = self.values.get(key)
         if found is None:
-            self.rows[key] = [value]
-            self._link(key)
-            for change in self.after_coming:
-                change(key)
+            self.values[key] = [value]
+            self.keys.add(key)
         else:
             place = bisect_left(found, value)
             if place == len(found) or found[place] != value:
@@ -145,18 +133,14 @@ class IndexedView(IndexedRows):
     def take(self, values: Values) -> None:
         """Take an entry out if it is there; whoever asks about the key hears of the last."""
         key, value = self._key(values), values[self._slot]
-        found = self.rows.get(key)
-        if found is None:
-            return
+        found = self.values.get(key, ())
         place = bisect_left(found, value)
         if place < len(found) and found[place] == value:
             if len(found) == 1:
-                for change in self.before_going:
-                    change(key)
-                self._unlink(key)
-                del self.rows[key]
+                self.keys.remove(key)
+                del self.values[key]
             else:
-                del found[place]
+                del self.values[key][place]
 
 
 @dataclass
@@ -164,22 +148,28 @@ class LoweredRule:
     """How to find a rule's instances, and what its action does."""
 
     needs: list[IndexedRows]  # if one of them is empty the rule does not apply
-    ground: Test  # the conditions without variables
-    served: list[IndexedRows]  # the relation of each goal condition
+    goals: list[tuple[IndexedRows, IndexedRows]]  # of each goal condition: open goals, and the goal that is served
     goal: Callable[[Row], Row]  # from an instance to the goal fact it serves
     arguments: Callable[[Row], Row]
     operation: int  # what the action does, if that is certain
-    is_planned: bool = False
-    first: Callable[[], Row | None] = lambda: None
+    first: Callable[[], Row | None] | None = None  # once it is planned
     every: Callable[[], list[Row]] = list
-    servings: list[Callable[[Row], Row | None]] = field(default_factory=list)
+    servings: list[Callable[[], Row | None]] = field(default_factory=list)  # for each goal condition
+
+
+class Served(NamedTuple):
+    """The goal fact that is being served: the relation of such goals, that of those that are served, and the row."""
+
+    goals: IndexedRows
+    served: IndexedRows
+    row: Row
 
 
 class Executor:
     """Relations, views and rules by number, all that is known of the state, and what has been done."""
 
     def __init__(self, commits: bool) -> None:
-        self.commits = commits
+        self._commits = commits
         self.relations: list[IndexedRows] = []
         self.rules: list[LoweredRule] = []
         self.chosen = -1  # the rule found last, or to blame for too much work
@@ -189,30 +179,28 @@ class Executor:
         self.done: list[tuple[int, Row]] = []
         self.came: Changes = []  # rows of watched relations, since they were last taken
         self.went: Changes = []
-        self.committed: tuple[IndexedRows, Row] | None = None
+        self._committed: Served | None = None
         self._goals: list[IndexedRows] = []
-        self._operations: list[tuple[list[tuple[Predicate, Any]], list[tuple[Predicate, Any]]]] = []
-        self._goals_end_it = True  # all rules have a goal condition
+        self._views: dict[int, IndexedView] = {}
+        self._operations: list[tuple[list[tuple[int, Any]], list[tuple[int, Any]]]] = []
         self._work = 0
 
     # Building
 
-    def add_relation(self, arity: int, *, is_goal: bool = False) -> int:
-        """Add a relation, of facts or of goals, and return its number."""
-        self.relations.append(IndexedRows())
+    def add_relation(self, arity: int, is_goal: bool = False, facts: int = -1) -> int:
+        """Add a relation, return its number. Goals are open while they are not among some facts, if these are given."""
+        self.relations.append(IndexedRows(self.relations[facts] if facts >= 0 else None))
         if is_goal:
             self._goals.append(self.relations[-1])
         return len(self.relations) - 1
 
     def load(self, relation: int, terms: Sequence[str], count: int) -> None:
-        """Add rows, the terms of one after another."""
+        """Add rows, the terms of one after another; goals after facts."""
         found = self.relations[relation]
         found.rows.update(rows_of(terms, count))
-        found.wanted = set(found.rows)
-
-    def mark_achieved(self, goal: int, terms: Sequence[str], count: int) -> None:
-        """Take out the goals that are among these facts; they stay wanted."""
-        self.relations[goal].rows.difference_update(rows_of(terms, count))
+        if found.facts is not None:
+            found.wanted = set(found.rows)
+            found.rows -= found.facts.rows
 
     def watch(self, number: int) -> None:
         """From now on, note what changes in a relation."""
@@ -233,43 +221,35 @@ class Executor:
         self._work = 0
         self._join(steps, view.put)(list(values))
         for number, positive, others, binds, same in changes:
-            relation = self.relations[number]
-            gains = self._change(values, others, binds, same, view.put, True)
-            losses = self._change(values, others, binds, same, view.take, False)
+            relation, bind = self.relations[number], binder(binds, same)
+            gains = self._change(bind, self._join(others, view.put), list(values))
+            # The view knows what it can lose, so nothing is checked then.
+            losses = self._change(bind, self._join([s for s in others if s[0] == LIST], view.take), list(values))
             (relation.after_coming if positive else relation.after_going).append(gains)
             (relation.before_going if positive else relation.before_coming).append(losses)
-        self.relations.append(view)
+        self.relations.append(view.keys)
+        self._views[len(self.relations) - 1] = view
         return len(self.relations) - 1
 
-    def _change(
-        self, values: Sequence[str], steps: Sequence[Step], binds: Places, same: Places, then: Visit, checks: bool
-    ) -> Callable[[Row], None]:
-        bind, join, slots = binder(binds, same), self._join(steps, then, checks), list(values)
-        if same or len(binds) != 1:
-            return lambda row: join(slots) if bind(row, slots) else None
-        ((column, slot),) = binds
+    def _change(self, bind: Callable[[Row, Values], bool], join: Visit, slots: Values) -> Callable[[Row], None]:
+        return lambda row: join(slots) if bind(row, slots) else None
 
-        def change(row: Row) -> None:  # the most frequent case, without a detour
-            slots[slot] = row[column]
-            join(slots)
-
-        return change
-
-    def _join(self, steps: Sequence[Step], then: Visit, checks: bool = True) -> Visit:
-        """Return a function that calls another for all values that the steps allow; the view knows what it can lose."""
+    def _join(self, steps: Sequence[Step], then: Visit) -> Visit:
+        """Return a function that calls another for all values that the steps allow, and returns what it last did."""
         for step in reversed(steps):
-            if step[0] == LIST:
-                then = self._listing(step, then)
-            elif checks and step[0] == PRESENT:
-                then = self._present(step, then)
-            elif checks:
-                then = _checked(self._test(step), then)
+            then = (self._listing if step[0] == LIST else self._checked)(step, then)
         return then
 
-    def _present(self, step: Step, then: Visit) -> Visit:
-        """Return a function that calls another if a row is there: a test without a detour, as most steps are tests."""
-        rows, key = self.relations[step[1]].rows, picker(step[3])
-        return lambda values: then(values) if key(values) in rows else None
+    def _checked(self, step: Step, then: Visit) -> Visit:
+        """Return the function preceded by a test; where it fails nothing is returned."""
+        kind, number, _, slots, _, _ = step
+        if kind == DIFFERENT:
+            one, other = slots
+            return lambda values: then(values) if values[one] != values[other] else None
+        rows, key = self.relations[number].rows, picker(slots)
+        if kind == PRESENT:
+            return lambda values: then(values) if key(values) in rows else None
+        return lambda values: then(values) if key(values) not in rows else None
 
     def _listing(self, step: Step, then: Visit) -> Visit:
         _, number, columns, slots, binds, same = step
@@ -291,87 +271,62 @@ class Executor:
             self.chosen = rule
             raise OverflowError
 
-    def _test(self, step: Step) -> Test:
-        kind, number, _, slots, _, _ = step
-        if kind == DIFFERENT:
-            one, other = slots
-            return lambda values: values[one] != values[other]
-        rows, key = self.relations[number].rows, picker(slots)
-        if kind == PRESENT:
-            return lambda values: key(values) in rows
-        return lambda values: key(values) not in rows
-
-    def _tests(self, steps: Iterable[Step]) -> list[Test]:
-        return [self._test(step) for step in steps]
-
     def add_operation(self, adds: Iterable[Effect], deletes: Iterable[Effect]) -> int:
-        """Add what an action does: for each effect the relations and its terms, which are places or constants."""
-        effects = [[((state, goal), filled(terms)) for state, goal, terms in found] for found in (adds, deletes)]
-        self._operations.append((effects[0], effects[1]))
+        """Add what an action does: for each effect the relation and its terms, which are places or constants."""
+        added, deleted = ([(number, filled(terms)) for number, terms in effects] for effects in (adds, deletes))
+        self._operations.append((added, deleted))
         return len(self._operations) - 1
 
     def add_rule(
         self,
         needs: Iterable[int],
-        ground_values: Sequence[str],
-        ground_steps: Iterable[Step],
-        served: Sequence[int],
+        goals: Iterable[tuple[int, int]],
         goal: Sequence[int | str],
         arguments: Sequence[int | str],
         operation: int,
     ) -> None:
         """Add what can be said of a rule before its joins are planned."""
-        tests, values = self._tests(ground_steps), list(ground_values)
-        self.rules.append(
-            LoweredRule(
-                [self.relations[number] for number in needs],
-                lambda _: all(test(values) for test in tests),
-                [self.relations[number] for number in served],
-                filled(goal),
-                filled(arguments),
-                operation,
-            )
-        )
-        self._goals_end_it = self._goals_end_it and bool(served)
+        pairs = [(self.relations[open_goals], self.relations[served]) for open_goals, served in goals]
+        needed = [self.relations[number] for number in needs]
+        self.rules.append(LoweredRule(needed, pairs, filled(goal), filled(arguments), operation))
 
-    def plan_rule(self, number: int, values: Sequence[str], guards: Iterable[Step], reading: Any) -> None:
-        """Say how the instances of a rule are found."""
-        rule, slots, tests = self.rules[number], list(values), self._tests(guards)
-        found = set[Row]()
-        first, every = checked(tests, self._first(reading)), checked(tests, self._every(reading, found))
+    def plan_rule(
+        self, number: int, serving: bool, values: Sequence[str], guards: Sequence[Step], reading: Reading
+    ) -> None:
+        """Say how the instances of a rule are found, or those that serve a goal with its next goal condition."""
+        rule, slots, found = self.rules[number], list(values), set[Row]()
+        pick = picker(reading[2])
+        first = self._join(guards, self._reader(reading, pick))
+        if serving:
+            rule.servings.append(lambda: first(slots))
+            return
+        note = self._join(guards, self._reader(reading, lambda values: found.add(pick(values))))
 
-        def list_every() -> list[Row]:
+        def every() -> list[Row]:
             found.clear()
-            every(slots)
+            note(slots)
             return sorted(found)
 
-        rule.first, rule.every = lambda: first(slots), list_every
-        rule.is_planned = True
+        rule.first, rule.every = lambda: first(slots), every
 
-    def plan_serving(self, number: int, servings: Iterable[Serving]) -> None:
-        """Say how the instances of a rule are found that serve a goal fact with each goal condition."""
-        self.rules[number].servings = [self._serving(serving) for serving in servings]
-
-    def _first(self, reading: Any) -> Read:
-        """Return a function for the first instance that the values so far allow."""
-        at_first, reads, outputs = reading
-        read: Read = picker(outputs)
+    def _reader(self, reading: Reading, then: Visit) -> Visit:
+        """Return a function for the first result that another, which may have none, has for values of the variables."""
+        at_first, reads, _ = reading
         for number, key, slot, compares, filters in reversed(reads):
-            read = self._reading(self.relations[number].rows, picker(key), slot, compares, self._tests(filters), read)
-        return checked(self._tests(at_first), read)
+            then = self._reading(self._views[number].values, picker(key), slot, compares, self._join(filters, then))
+        return self._join(at_first, then)
 
     def _reading(
-        self, view: dict[Row, list[str]], key: Any, slot: int, compares: bool, tests: Sequence[Test], then: Read
+        self, view: dict[Row, list[str]], key: Callable[[Values], Row], slot: int, compares: bool, then: Read
     ) -> Read:
         """Return a function that tries the values of a variable; all of them if a later variable decides ties first."""
         rule = self.chosen
-        then = checked(tests, then)
 
         def read(values: Values) -> Row | None:
             best: Row | None = None
             for value in view.get(key(values), ()):
                 values[slot] = value
-                found: Row | None = then(values)
+                found = then(values)
                 if found is not None:
                     if not compares:
                         return found
@@ -382,99 +337,54 @@ class Executor:
 
         return read
 
-    def _every(self, reading: Any, found: set[Row]) -> Visit:
-        """Return a function that notes all instances that the values so far allow."""
-        at_first, reads, outputs = reading
-        pick = picker(outputs)
-        visit: Visit = lambda values: found.add(pick(values))  # noqa: E731
-        for number, key, slot, _, filters in reversed(reads):
-            visit = self._noting(self.relations[number].rows, picker(key), slot, self._tests(filters), visit)
-        return checked(self._tests(at_first), visit)
-
-    def _noting(self, view: dict[Row, list[str]], key: Any, slot: int, tests: Sequence[Test], then: Visit) -> Visit:
-        rule, then = self.chosen, checked(tests, then)
-
-        def visit(values: Values) -> None:
-            for value in view.get(key(values), ()):
-                values[slot] = value
-                self._count(1, rule)
-                then(values)
-
-        return visit
-
-    def _serving(self, serving: Serving) -> Callable[[Row], Row | None]:
-        """Return a function from a goal fact to the first instance that serves it."""
-        binds, same, guards, values, steps, rest = serving
-        slots, bind, read = list(values), binder(binds, same), self._first(rest)
-        best: Row | None = None
-
-        def visit(values: Values) -> None:
-            nonlocal best
-            found = read(values)
-            if found is not None and (best is None or found < best):
-                best = found
-
-        join = checked(self._tests(guards), self._join(steps, visit))
-
-        def serve(goal: Row) -> Row | None:
-            nonlocal best
-            best = None
-            if bind(goal, slots):
-                join(slots)
-            return best
-
-        return serve
-
     # Asking
 
     def _can_apply(self, rule: LoweredRule) -> bool:
-        for relation in rule.needs:
+        for relation in rule.needs:  # noqa: SIM110 — a generator takes longer than most loops
             if not relation.rows:
                 return False
-        return rule.ground([])
+        return True
 
     def choose(self) -> int:
         """Find the first instance of the first rule that has one; stay with the last goal while some rule serves it."""
         self._work = 0
         for number, rule in enumerate(self.rules):
             if self._can_apply(rule):
-                if not rule.is_planned:
+                if rule.first is None:
                     self.chosen = number
                     return ExecutorStatus.PLAN
                 found = rule.first()
                 if found is not None:
                     self.chosen, self.found = number, found
-                    return self._stay() if self.commits else ExecutorStatus.FOUND
+                    return self._stay(rule) if self._commits else ExecutorStatus.FOUND
         return ExecutorStatus.NO_RULE
 
-    def _stay(self) -> int:
+    def _stay(self, rule: LoweredRule) -> int:
         """Replace what was chosen by what serves the goal that the last choice served, if it serves another one."""
-        chosen, found, rule = self.chosen, self.found, self.rules[self.chosen]
-        goal = (rule.served[0], rule.goal(found)) if rule.served else None
-        if self.committed is not None and goal != self.committed:
-            status = self._serve(*self.committed, self.rules)
+        committed = self._committed
+        goal = Served(*rule.goals[0], rule.goal(self.found)) if rule.goals else None
+        if committed is not None and committed != goal:
+            status = self._serve(committed) if committed.row in committed.goals.rows else ExecutorStatus.NO_RULE
             if status != ExecutorStatus.NO_RULE:
                 return status
-        self.chosen, self.found, self.committed = chosen, found, goal
+            committed.served.remove(committed.row)
+        if goal is not None and committed != goal:
+            goal.served.add(goal.row)
+        self._committed = goal
         return ExecutorStatus.FOUND
 
-    def serve(self, goal: int, terms: Row, rule: int = -1) -> int:
-        """Find the first instance, of the first rule that has one or of one rule, that serves a goal fact."""
-        self._work = 0
-        return self._serve(self.relations[goal], terms, self.rules if rule < 0 else self.rules[rule : rule + 1], rule)
-
-    def _serve(self, goal: IndexedRows, terms: Row, rules: Sequence[LoweredRule], start: int = 0) -> int:
-        for number, rule in enumerate(rules, max(start, 0)):
-            if goal in rule.served and self._can_apply(rule):
-                self.chosen = number
-                if not rule.is_planned or not rule.servings:
+    def _serve(self, committed: Served) -> int:
+        """Find the first instance of the first rule that has one that serves the goal fact, if there is any."""
+        for number, rule in enumerate(self.rules):
+            if any(goals is committed.goals for goals, _ in rule.goals) and self._can_apply(rule):
+                if len(rule.servings) < len(rule.goals):
+                    self.chosen = number
                     return ExecutorStatus.PLAN
-                serving = (
-                    serve(terms) for served, serve in zip(rule.served, rule.servings, strict=True) if served is goal
-                )
-                found = [instance for instance in serving if instance is not None]
+                pairs = zip(rule.goals, rule.servings, strict=True)
+                tried = [serving() for (goals, _), serving in pairs if goals is committed.goals]
+                found = [instance for instance in tried if instance is not None]
                 if found:
-                    self.found = min(found)
+                    self.chosen, self.found = number, min(found)
                     return ExecutorStatus.FOUND
         return ExecutorStatus.NO_RULE
 
@@ -482,12 +392,9 @@ class Executor:
         """Find all instances of a rule, in order: they are the `instances`."""
         self._work = 0
         self.chosen, rule = number, self.rules[number]
-        if not self._can_apply(rule):
-            self.instances = []
-            return ExecutorStatus.NO_RULE
-        if not rule.is_planned:
+        if self._can_apply(rule) and rule.first is None:
             return ExecutorStatus.PLAN
-        self.instances = rule.every()
+        self.instances = rule.every() if self._can_apply(rule) else []
         return ExecutorStatus.FOUND
 
     def open_goals(self) -> int:
@@ -500,44 +407,31 @@ class Executor:
 
     # Acting
 
-    def set(self, state: int, goal: int, row: Row, present: bool) -> None:
-        """Make a fact hold or cease to."""
-        if state >= 0:
-            relation = self.relations[state]
-            if (row in relation.rows) == present:
-                return
+    def set(self, number: int, row: Row, present: bool) -> None:
+        """Make a fact hold or cease to; a goal that it is opens or closes."""
+        relation = self.relations[number]
+        if (row in relation.rows) != present:
             (relation.add if present else relation.remove)(row)
-        if goal >= 0:
-            relation = self.relations[goal]
-            if row in relation.wanted and (row in relation.rows) == present:
-                (relation.remove if present else relation.add)(row)
-
-    def want(self, goal: int, row: Row, wanted: bool, holds: bool) -> None:
-        """Make a fact a goal, which may hold already, or no goal any more."""
-        relation = self.relations[goal]
-        (relation.wanted.add if wanted else relation.wanted.discard)(row)
-        if (row in relation.rows) != (wanted and not holds):
-            (relation.remove if row in relation.rows else relation.add)(row)
+            goals = relation.goals
+            if goals is not None and row in goals.wanted:
+                (goals.remove if present else goals.add)(row)
 
     def apply(self, operation: int, arguments: Row) -> None:
-        """Carry out an action: additions first, so that fewer views fall empty in between."""
+        """Carry out the chosen action: additions first, so that fewer views fall empty in between."""
         adds, deletes = self._operations[operation]
-        added = [(predicate, terms(arguments)) for predicate, terms in adds]
-        for (state, goal), row in added:
-            self.set(state, goal, row, True)
-        for predicate, terms in deletes:
+        added = [(number, terms(arguments)) for number, terms in adds]
+        for number, row in added:
+            self.set(number, row, True)
+        for number, terms in deletes:
             row = terms(arguments)
-            if (predicate, row) not in added:
-                self.set(*predicate, row, False)
+            if (number, row) not in added:
+                self.set(number, row, False)
+        self.done.append((self.chosen, self.arguments))
 
     def run(self, bound: int) -> int:
         """Choose and act until there are `bound` actions, or something is to be done or decided elsewhere."""
         while len(self.done) < bound:
-            if not self._goals_end_it and not self.open_goals():
-                return ExecutorStatus.SOLVED
-            status = self.choose()
-            if status == ExecutorStatus.NO_RULE:
-                return ExecutorStatus.NO_RULE if self.open_goals() else ExecutorStatus.SOLVED
+            status = self.choose() if self.open_goals() else ExecutorStatus.NO_RULE
             if status != ExecutorStatus.FOUND:
                 return status
             rule = self.rules[self.chosen]
@@ -545,10 +439,14 @@ class Executor:
             if rule.operation < 0:
                 return ExecutorStatus.FOUND
             self.apply(rule.operation, self.arguments)
-            self.note_done()
             if self.came or self.went:
                 return ExecutorStatus.CHANGED
         return ExecutorStatus.DONE
+
+    @property
+    def steps(self) -> int:
+        """How many actions have been done."""
+        return len(self.done)
 
     def take_changes(self) -> tuple[Changes, Changes]:
         """Return the rows that came to watched relations and those that went, since they were last taken."""
@@ -556,24 +454,8 @@ class Executor:
         self.came, self.went = [], []
         return changes
 
-    def note_done(self) -> None:
-        """Note that the chosen action was done."""
-        self.done.append((self.chosen, self.arguments))
-
-    @property
-    def steps(self) -> int:
-        """How many actions have been done."""
-        return len(self.done)
-
 
 def rows_of(terms: Sequence[str], count: int) -> Iterable[Row]:
     """Return the rows whose terms stand one after another."""
     arity = len(terms) // count if count else 0
     return zip(*(terms[column::arity] for column in range(arity)), strict=True) if arity else [()] * count
-
-
-def filled(terms: Sequence[int | str]) -> Callable[[Row], Row]:
-    """Return a function from some values to a row of them, given their places, and constants by name."""
-    if all(isinstance(term, int) for term in terms):
-        return picker([term for term in terms if isinstance(term, int)])
-    return lambda values: tuple([term if isinstance(term, str) else values[term] for term in terms])

@@ -18,107 +18,118 @@ instance fires is fixed by `matching`.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from itertools import permutations
+from typing import NamedTuple
 
-from bilevel.rules.engine.views import (
-    JoinStep,
-    Literal,
-    Relation,
-    RulePlan,
-    ServingPlan,
-    Statistics,
-    View,
-    bound_positions,
-    inverted,
-    reading_order,
-    rule_literals,
-    variables_of,
-)
+from bilevel.rules.derived import MARK
+from bilevel.rules.engine.conditions import Literal, Relation, Statistics, rule_literals
 from bilevel.rules.matching import output_variables
 from bilevel.rules.rule import Rule
-from bilevel.symbolic.domain import Atom, Domain
+from bilevel.symbolic.domain import Domain
 
-MOST_PERMUTED = 6  # outputs, of which more are ordered greedily; columns of a key, of which more stay as they are
-SAVING = 100  # how many entries less per goal must be touched to pay for trying one more elimination
+MOST_PERMUTED = 6  # columns of a key, of which more stay in their order
 BLOW_UP = 0.1  # the cost of a view that is twice as large as what it joins, in entries touched per update
+
+
+@dataclass(frozen=True)
+class View:
+    """For each value of `key`, the values of `variable` that satisfy the literals.
+
+    Rules share views: a rule's own copy has the same name, and the rule's variables in the key and the literals.
+    """
+
+    name: str
+    key: tuple[str, ...]
+    variable: str
+    literals: tuple[Literal, ...]
+
+    @property
+    def relation(self) -> Relation:
+        """The relation that the view is kept as."""
+        return Relation("view", self.name)
+
+
+class RulePlan(NamedTuple):
+    """A rule's guards (ground literals and views without a key), its views, and how to read off an instance.
+
+    `outputs` are the variables an instance must name, in the order that decides ties. `uses` maps each variable to its
+    view. `filters` are absences and inequalities that tie variables of different views; they are checked when an
+    instance is read off, as a view of all the variables would be a product. `order` is that in which variables are
+    read: the outputs, and what must be read for the filters. All values of those in `compared` must be looked at, as
+    an output that is read later decides ties earlier.
+    """
+
+    outputs: tuple[str, ...]
+    uses: Mapping[str, View]
+    guards: tuple[Literal, ...]
+    filters: tuple[Literal, ...]
+    order: tuple[str, ...]
+    compared: frozenset[str]
+
+
+class JoinStep(NamedTuple):
+    """List the instances of a literal given some bound positions, or check it when all are bound."""
+
+    literal: Literal
+    bound: tuple[int, ...]
 
 
 class Planner:
     """Chooses views for rules, shares equal ones, and estimates what they cost."""
 
-    def __init__(self, domain: Domain, statistics: Statistics, volatile: frozenset[str], typed: bool) -> None:
-        self.domain = domain
-        self.statistics = statistics
-        self.typed = typed
-        self.volatile = volatile  # the predicates whose facts the policy's own actions change
-        self._goals = statistics.goals()
+    def __init__(self, rules: Sequence[Rule], domain: Domain, statistics: Statistics) -> None:
+        self._rules, self.domain, self._statistics = rules, domain, statistics
+        outcomes = [outcome for rule in rules for outcome in domain.schemas[rule.action.name].outcomes]
+        self._changed = {atom.predicate for outcome in outcomes for atom in outcome.add | outcome.delete}
         self.views: list[View] = []
         self._names: dict[Shape, str] = {}
-        self.expected = cache(self._expected)
+        self.plan = cache(self._plan)
+        self._expected = cache(lambda literals, bound, needed: self.join_order(literals, bound, needed)[1])
         self._view_cost = cache(self._cost)
         self._changes = cache(self._change_rate)
 
-    def plan(self, rule: Rule) -> RulePlan:
-        """Return how the instances of a rule are found: which views it needs, and in which order they are read."""
-        outputs = output_variables(rule)
-        literals = list(rule_literals(rule, self.domain, self.typed))
+    def _plan(self, place: int, served: int | None = None) -> RulePlan:
+        """Return how the instances of a rule are found, or those in which one goal condition is about the goal served.
+
+        `served` is the condition's place among the rule's sorted goal conditions.
+        """
+        rule = self._rules[place]
+        outputs, literals = output_variables(rule), list(rule_literals(rule, self.domain))
+        if served is not None:
+            goal = sorted(rule.goal_condition)[served]
+            literals.append(Literal(Relation("served", goal.predicate), goal.terms))
         guards = [literal for literal in literals if not literal.variables]
         filters = [x for x in literals if not x.enumerable and len(x.variables) > 1]
         literals = [literal for literal in literals if literal.variables and literal not in filters]
         uses: dict[str, View] = {}
         inner = sorted({v for literal in literals for v in literal.variables} - set(outputs))
-        while inner:
-            _, _, cheapest = min(self._greedy_cost(v, literals) for v in inner)
-            inner.remove(cheapest)
-            uses[cheapest], literals = self._eliminate(cheapest, literals, filters)
-        for variable in self._best_order(outputs, literals, filters):
-            uses[variable], literals = self._eliminate(variable, literals, filters)
+        for left in (inner, list(outputs)):
+            while left:
+                cheapest = min(left, key=lambda variable: self._elimination_cost(variable, literals, outputs))
+                left.remove(cheapest)
+                uses[cheapest], literals = self._eliminate(cheapest, literals, filters)
         guards += literals  # what is left are views without a key
         checked = {literal for use in uses.values() for literal in use.literals}
-        unchecked = [literal for literal in filters if literal not in checked]
-        read = [*outputs, *_reached(uses, [v for literal in unchecked for v in literal.variables], outputs)]
-        return RulePlan(rule, tuple(outputs), tuple(read), uses, tuple(guards), tuple(unchecked))
+        unchecked = tuple(literal for literal in filters if literal not in checked)
+        order = _reading_order([*outputs, *_leading_to(unchecked, uses, outputs)], uses)
+        return RulePlan(tuple(outputs), uses, tuple(guards), unchecked, order, _inverted(outputs, order))
 
-    def _greedy_cost(self, variable: str, literals: list[Literal]) -> tuple[int, float, str]:
-        """Return what to eliminate by: narrow views first, as a view with a long key holds combinations."""
-        parts, key = _gather(variable, literals, [])
-        return len(key), self._view_cost(parts, frozenset({*key, variable})), variable
+    def _elimination_cost(
+        self, variable: str, literals: Sequence[Literal], outputs: Sequence[str]
+    ) -> tuple[int, float, str]:
+        """Return what to eliminate by: narrow views first, as a view with a long key holds combinations.
 
-    def _best_order(self, outputs: Sequence[str], literals: list[Literal], filters: list[Literal]) -> tuple[str, ...]:
-        """Search the orders in which the outputs can be eliminated, the most promising first, and return the best.
-
-        The search ends when it has taken longer than a better order could save: small problems are solved meanwhile.
+        If outputs that decide ties later are read before the variable, all their values have to be compared.
         """
-        best: tuple[str, ...] = ()
-        least = float("inf")
-        tried = 0
-
-        def search(order: tuple[str, ...], uses: dict[str, View], literals: list[Literal], cost: float) -> None:
-            nonlocal best, least, tried
-            left = [v for v in reversed(outputs) if v not in order]
-            if not left:
-                cost += self._comparisons(outputs, uses)
-                if cost < least:
-                    best, least = order, cost
-            tried += len(left)
-            for _, added, variable in sorted(self._greedy_cost(v, literals) for v in left):
-                if tried > self._goals * least / SAVING:
-                    break
-                if cost + added >= least:
-                    continue
-                use, rest = self._eliminate(variable, literals, filters)
-                search((*order, variable), {**uses, variable: use}, rest, cost + added)
-                if len(outputs) > MOST_PERMUTED:
-                    break
-
-        search((), {}, literals, 0.0)
-        return best
-
-    def _comparisons(self, outputs: Sequence[str], uses: Mapping[str, View]) -> float:
-        """Return the values compared per choice where a variable that is read later decides ties first."""
-        compared = (uses[variable] for variable in inverted(outputs, reading_order(outputs, uses)))
-        return sum(self.expected(use.literals, frozenset(use.key), frozenset({use.variable})) for use in compared)
+        parts, key = _gather(variable, literals, [])
+        cost = self._view_cost(parts, frozenset({*key, variable}))
+        if variable in outputs:
+            for later in set(outputs[outputs.index(variable) :]).intersection(key):
+                about = tuple(literal for literal in literals if later in literal.terms)
+                cost += self._expected(about, frozenset(), frozenset({later}))
+        return len(key), cost, variable
 
     def _cost(self, parts: tuple[Literal, ...], columns: frozenset[str]) -> float:
         """Return the entries of a view that an update touches, summed over the literals whose facts change.
@@ -126,40 +137,39 @@ class Planner:
         A view that is larger than the relations it joins costs too, even if its facts never change: whoever asks about
         it has more to look at.
         """
-        rows = self.expected(parts, frozenset(), columns)
+        rows = self._expected(parts, frozenset(), columns)
         largest = max(self._degree(part, frozenset()) for part in parts if part.enumerable)
         return self._touched(parts, columns) + BLOW_UP * max(0.0, rows / max(largest, 1.0) - 1.0)
 
     def _touched(self, parts: tuple[Literal, ...], columns: frozenset[str]) -> float:
         """Return the entries that change per action in a view with these columns."""
         changing = ((part, self._changes(part.relation)) for part in parts)
-        return sum(times * self.expected(parts, part.variables, columns) for part, times in changing if times)
+        return sum(times * self._expected(parts, part.variables, columns) for part, times in changing if times)
 
     def _change_rate(self, relation: Relation) -> float:
         """Return how often per action an instance comes or goes; a view's key does so with its first and last value."""
         if relation.kind != "view":
-            return float(relation.kind in ("state", "goal") and relation.name in self.volatile)
+            changes = relation.name in self._changed or relation.name.endswith(MARK)
+            return float(relation.kind == "served" or (relation.kind in ("state", "goal") and changes))
         view = self.views[int(relation.name)]
         columns = frozenset({*view.key, view.variable})
-        values = self.expected(view.literals, frozenset(view.key), columns)
+        values = self._expected(view.literals, frozenset(view.key), columns)
         return self._touched(view.literals, columns) / max(values, 1.0)
 
-    def _eliminate(self, variable: str, literals: list[Literal], filters: list[Literal]) -> tuple[View, list[Literal]]:
+    def _eliminate(
+        self, variable: str, literals: Sequence[Literal], filters: Sequence[Literal]
+    ) -> tuple[View, list[Literal]]:
+        """Return the view that has a variable's values, new or of the same shape, and the literals that are left."""
         parts, key = _gather(variable, literals, filters)
-        use = self._add_view(key, variable, parts)
-        rest = [literal for literal in literals if variable not in literal.terms]
-        return use, [*rest, Literal(use.relation, use.key)]
-
-    def _add_view(self, key: tuple[str, ...], variable: str, literals: tuple[Literal, ...]) -> View:
-        """Return a new view, or an old one of the same shape."""
         orders = permutations(key) if len(key) <= MOST_PERMUTED else (key,)
-        shapes = {_shape(order, variable, literals): order for order in orders}
+        shapes = {_shape(order, variable, parts): order for order in orders}
         shape = min(shapes)
         name = self._names.setdefault(shape, str(len(self.views)))
-        view = View(name, shapes[shape], variable, literals)
+        view = View(name, shapes[shape], variable, parts)
         if int(name) == len(self.views):
             self.views.append(view)
-        return view
+        rest = [literal for literal in literals if variable not in literal.terms]
+        return view, [*rest, Literal(view.relation, view.key)]
 
     def join_order(
         self, literals: Sequence[Literal], bound: frozenset[str], needed: frozenset[str]
@@ -168,63 +178,51 @@ class Planner:
         steps: list[JoinStep] = []
         expected = 1.0
         left = list(literals)
-
-        def check() -> None:
+        while True:
             for literal in [x for x in left if x.variables <= bound]:
                 steps.append(JoinStep(literal, tuple(range(len(literal.terms)))))
                 left.remove(literal)
-
-        check()
-        while not needed <= bound:
+            if needed <= bound:
+                return steps, expected
             candidates = [x for x in left if x.enumerable and x.variables & (needed - bound)]
             best = min(candidates, key=lambda x: self._degree(x, bound))
             expected *= max(self._degree(best, bound), 1e-3)
-            steps.append(JoinStep(best, bound_positions(best, bound)))
+            steps.append(JoinStep(best, best.bound_positions(bound)))
             left.remove(best)
             bound = bound | best.variables
-            check()
-        return steps, expected
-
-    def plan_serving(self, plan: RulePlan, atom: Atom) -> ServingPlan:
-        """Return how to find a rule's instances that serve one goal fact, which one of its goal conditions is about.
-
-        Variables whose views lie above the given ones are joined afresh; views below or beside are used as they are.
-        """
-        given = variables_of(atom.terms)
-        above = _above(plan, given)
-        literals = [
-            literal for variable in sorted(above) for literal in plan.uses[variable].literals
-            if not _stands_for(plan, literal, above)
-        ]  # fmt: skip
-        literals += [condition for condition in plan.filters if condition.variables <= above]
-        steps, _ = self.join_order(list(dict.fromkeys(literals)), given, frozenset(above))
-        return ServingPlan(
-            tuple(guard for guard in plan.guards if not _stands_for(plan, guard, above)),
-            tuple(steps),
-            tuple(v for v in plan.read if v in above),
-            tuple(v for v in reading_order(plan.read, plan.uses) if v not in above),
-            tuple(condition for condition in plan.filters if not condition.variables <= above),
-        )
-
-    def _expected(self, literals: tuple[Literal, ...], bound: frozenset[str], needed: frozenset[str]) -> float:
-        """Return how many values of the needed variables to expect, given some."""
-        return self.join_order(literals, bound, needed)[1]
 
     def _degree(self, literal: Literal, bound: frozenset[str]) -> float:
         """Return how many instances of the literal to expect when some variables have values."""
+        if literal.relation.kind == "served":
+            return 1.0
         if literal.relation.kind != "view":
-            return self.statistics.degree(literal.relation, bound_positions(literal, bound))
+            return self._statistics.degree(literal.relation, literal.bound_positions(bound))
         view = self.views[int(literal.relation.name)]
         inner = frozenset(k for k, term in zip(view.key, literal.terms, strict=True) if term in bound)
         key = frozenset(view.key)
         # The way from one key variable to another may lead through the variable that was eliminated.
-        return min(self.expected(view.literals, inner, needed) for needed in (key, key | {view.variable}))
+        return min(self._expected(view.literals, inner, needed) for needed in (key, key | {view.variable}))
 
 
-def _reached(uses: Mapping[str, View], wanted: Sequence[str], known: Sequence[str]) -> list[str]:
-    """Return the wanted variables and those that lead to their views, without the known ones."""
+def _reading_order(read: Sequence[str], uses: Mapping[str, View]) -> tuple[str, ...]:
+    """Return the variables, each after those that its view's key needs, otherwise in the order given."""
+    order: list[str] = []
+    while len(order) < len(read):
+        order.append(next(v for v in read if v not in order and set(uses[v].key) <= set(order)))
+    return tuple(order)
+
+
+def _inverted(outputs: Sequence[str], order: Sequence[str]) -> frozenset[str]:
+    """Return the outputs read before one that decides ties earlier."""
+    rank = {variable: place for place, variable in enumerate(outputs)}
+    read = [rank[variable] for variable in order if variable in rank]
+    return frozenset(outputs[one] for place, one in enumerate(read) if any(other < one for other in read[place:]))
+
+
+def _leading_to(filters: Collection[Literal], uses: Mapping[str, View], known: Sequence[str]) -> list[str]:
+    """Return the variables of the filters and those that lead to their views, without the known ones."""
     found: dict[str, None] = {}
-    rest = sorted(wanted)
+    rest = sorted(variable for literal in filters for variable in literal.variables)
     while rest:
         variable = rest.pop()
         if variable not in known and variable not in found:
@@ -233,37 +231,16 @@ def _reached(uses: Mapping[str, View], wanted: Sequence[str], known: Sequence[st
     return list(found)
 
 
-def _stands_for(plan: RulePlan, literal: Literal, variables: Collection[str]) -> bool:
-    """Return whether the literal says that the view of one of the variables has something."""
-    uses = (plan.uses[variable] for variable in variables)
-    return any(use.relation == literal.relation and use.key == literal.terms for use in uses)
-
-
-def _above(plan: RulePlan, given: frozenset[str]) -> set[str]:
-    """Return the given variables and those whose views depend on a view of one of them."""
-    above, rest = set(given), list(given)
-    while rest:
-        new = set(plan.uses[rest.pop()].key) - above
-        above |= new
-        rest += new
-    return above
-
-
 def _gather(
     variable: str, literals: Sequence[Literal], filters: Sequence[Literal]
 ) -> tuple[tuple[Literal, ...], tuple[str, ...]]:
     """Return the literals of the view that eliminates a variable, and the view's key.
 
-    Filters join where the view has all their variables.
+    Checks of types and filters join where the view has all their variables.
     """
-    parts: list[Literal] = []
-    columns: set[str] = set()
-    for literal in literals:
-        variables = variables_of(literal.terms)
-        if variable in variables:
-            parts.append(literal)
-            columns |= variables
-    parts += [x for x in literals if x.relation.kind == "type" and x not in parts and columns.issuperset(x.terms)]
+    parts = [literal for literal in literals if variable in literal.terms]
+    columns = frozenset[str]().union(*(literal.variables for literal in parts))
+    parts += [x for x in literals if x.relation.kind == "type" and x not in parts and x.variables <= columns]
     parts += [x for x in filters if variable in x.terms and x.variables <= columns]
     return tuple(parts), tuple(sorted(columns - {variable}))
 
@@ -275,3 +252,17 @@ def _shape(key: tuple[str, ...], variable: str, literals: Sequence[Literal]) -> 
     """Return what two views must share to be one: their literals, with variables replaced by their columns."""
     columns = {name: f"?{i}" for i, name in enumerate((*key, variable))}
     return tuple(sorted((x.relation, tuple(columns.get(t, t) for t in x.terms), x.positive) for x in literals))
+
+
+_kept: dict[object, tuple[Domain, Planner]] = {}  # with the domain, so that its identity is not used again
+MOST_KEPT = 100
+
+
+def planner_for(rules: tuple[Rule, ...], domain: Domain, statistics: Statistics) -> Planner:
+    """Return a planner for these rules, made anew only if the data are of another kind than any before."""
+    key = (rules, id(domain), statistics.magnitudes())
+    if key not in _kept:
+        if len(_kept) >= MOST_KEPT:
+            _kept.clear()
+        _kept[key] = domain, Planner(rules, domain, statistics)
+    return _kept[key][1]

@@ -15,41 +15,27 @@ from bilevel.rules.paths import PathRows
 from bilevel.symbolic.domain import Atom, Domain, Facts
 from bilevel.symbolic.packed import NUMBER, Names, PackedProblem, Rows
 
-COMPILED = "bilevel.native.engine"
+COMPILED = "bilevel.native.executor"
 
 
 class NamedObjects:
     """Objects that stand for themselves, for the executor in Python."""
 
-    @staticmethod
-    def executor(commits: bool) -> Executor:
-        """Return a new executor that keeps objects in this way."""
-        return Executor(commits)
-
+    executor = Executor
     values = names = staticmethod(tuple[str, ...])  # what the executor has for objects, and the names of what it has
-
-    @staticmethod
-    def value(name: str) -> str:
-        """Return what the executor has for one object, also where constants stand among places."""
-        return name
-
-    constant = value
-
-    @staticmethod
-    def terms(names: Iterable[str]) -> Any:
-        """Return the terms of many rows as the executor takes them."""
-        return list(names)
+    value = constant = staticmethod(str)  # what it has for one object, also where constants stand among places
+    terms = staticmethod(list[str])  # the terms of many rows as it takes them
 
 
 class NumberedObjects:
     """The numbers of the objects: their places in the order of their names; those that come later are numbered on."""
 
     def __init__(self, names: Names | list[str], size: int) -> None:
-        self._at_first, self.size = names, size
+        self._at_first, self._size = names, size
 
     def executor(self, commits: bool) -> Any:
         """Return a new executor that keeps objects in this way."""
-        self._executor = find(COMPILED).Executor(self.size, commits, MOST_WORK)
+        self._executor = find(COMPILED).Executor(self._size, commits, MOST_WORK)
         return self._executor
 
     @cached_property
@@ -77,7 +63,7 @@ class NumberedObjects:
 
     def _number(self, name: str) -> int:
         if name not in self.numbers:
-            self.numbers[name] = self._executor.add_object(name, bisect(self.listed, name, hi=self.size))
+            self.numbers[name] = self._executor.add_object(name, bisect(self.listed, name, hi=self._size))
             self.listed.append(name)
         return self.numbers[name]
 
@@ -95,18 +81,15 @@ class NumberedObjects:
         """Return what stands for an object among places of values."""
         return -1 - self.value(name)
 
-    def terms(self, names: Iterable[str]) -> Any:
+    def terms(self, names: Iterable[str]) -> array[int]:
         """Return the terms of many rows as the executor takes them."""
         return array(NUMBER, map(self.numbers.__getitem__, names))
-
-
-Objects = NamedObjects | NumberedObjects
 
 
 class EngineInput(NamedTuple):
     """Rows for each predicate of a state and of a goal, and for each type, as an executor takes them."""
 
-    objects: Objects
+    objects: NamedObjects | NumberedObjects
     state: Mapping[str, Rows]
     goal: Mapping[str, Rows]
     of_type: Callable[[str], Rows]
@@ -121,7 +104,7 @@ def contents_of_facts(
     is_compiled: bool,
 ) -> EngineInput:
     """Return what facts as atoms and those of paths, and the objects with their types, are to an executor."""
-    objects: Objects = NamedObjects()
+    objects: Any = NamedObjects()
     if is_compiled:
         names = {*kinds, *(term for facts in (state, goal) for _, terms in facts for term in terms)}
         objects = NumberedObjects(sorted(names), len(names))
@@ -149,20 +132,3 @@ def contents_of_problem(domain: Domain, problem: PackedProblem) -> EngineInput:
         return Rows(len(found), found)
 
     return EngineInput(NumberedObjects(problem.names, len(problem.types)), problem.state, problem.goal, of_type)
-
-
-class Table:
-    """Rows for statistics: of one column as plain values, of others as tuples."""
-
-    def __init__(self, arity: int, *parts: Rows) -> None:
-        self._arity, self._parts = arity, parts
-
-    def __len__(self) -> int:
-        return sum(rows.size for rows in self._parts)
-
-    def __getitem__(self, part: slice) -> list[Any]:
-        found: list[Any] = []
-        for rows in self._parts:
-            taken = [rows.terms[column :: self._arity * (part.step or 1)] for column in range(self._arity)]
-            found += taken[0] if self._arity == 1 else zip(*taken, strict=True)
-        return found

@@ -16,9 +16,6 @@ cdef extern from "executor.hpp" namespace "bilevel" nogil:
         void start(int)
         int add(string, int) except +
 
-    cdef cppclass Source:
-        int number
-
     cdef cppclass Plan:
         vector[int] numbers
 
@@ -28,28 +25,22 @@ cdef extern from "executor.hpp" namespace "bilevel" nogil:
         int64_t most_work
         vector[pair[int, vector[int]]] came, went
         int chosen
-        vector[int] found, arguments, done, done_arguments, committed_terms
+        vector[int] found, arguments, done, done_arguments
         vector[vector[int]] instances
-        Source* committed
-        int add_relation(int, bool) except +
+        int add_relation(int, bool, int) except +
         void load(int, const int*, size_t) except +
-        void mark_achieved(int, const int*, size_t) except +
         void watch(int)
         int add_view(Plan) except +
         int add_operation(Plan) except +
         void add_rule(Plan) except +
-        void plan_rule(int, Plan) except +
-        void plan_serving(int, Plan) except +
+        void plan_rule(int, bool, Plan) except +
         int64_t open_goals()
         bool has(int, const int*)
         int choose() except +
-        int serve(int, vector[int], int) except +
         int every(int) except +
-        void set(int, int, const int*, bool) except +
-        void want(int, const int*, bool, bool) except +
+        void set(int, const int*, bool) except +
         void apply(int, vector[int]) except +
         int run(size_t) except +
-        void note_done() except +
 
 
 cdef object listed(vector[int]& values):
@@ -91,16 +82,12 @@ cdef class Executor:
 
     # Building
 
-    def add_relation(self, int arity, *, bool is_goal=False):
-        return self.it.add_relation(arity, is_goal)
+    def add_relation(self, int arity, bool is_goal=False, int facts=-1):
+        return self.it.add_relation(arity, is_goal, facts)
 
     def load(self, int relation, int[::1] terms, size_t count):
         cdef int nothing = 0
         self.it.load(relation, &terms[0] if terms.shape[0] else &nothing, count)
-
-    def mark_achieved(self, int goal, int[::1] terms, size_t count):
-        cdef int nothing = 0
-        self.it.mark_achieved(goal, &terms[0] if terms.shape[0] else &nothing, count)
 
     def watch(self, int relation):
         self.it.watch(relation)
@@ -118,19 +105,13 @@ cdef class Executor:
     def add_rule(self, *plan):
         self.it.add_rule(planned(plan))
 
-    def plan_rule(self, int number, *plan):
-        self.it.plan_rule(number, planned(plan))
-
-    def plan_serving(self, int number, list servings):
-        self.it.plan_serving(number, planned(servings))
+    def plan_rule(self, int number, bool serving, *plan):
+        self.it.plan_rule(number, serving, planned(plan))
 
     # Asking and acting
 
     def choose(self):
         return self.it.choose()
-
-    def serve(self, int goal, terms, int rule=-1):
-        return self.it.serve(goal, terms, rule)
 
     def every(self, int rule):
         return self.it.every(rule)
@@ -141,11 +122,8 @@ cdef class Executor:
     def has(self, int relation, vector[int] terms):
         return self.it.has(relation, terms.data())
 
-    def set(self, int state, int goal, vector[int] terms, bool present):
-        self.it.set(state, goal, terms.data(), present)
-
-    def want(self, int goal, vector[int] terms, bool wanted, bool holds):
-        self.it.want(goal, terms.data(), wanted, holds)
+    def set(self, int number, vector[int] terms, bool present):
+        self.it.set(number, terms.data(), present)
 
     def apply(self, int operation, vector[int] arguments):
         self.it.apply(operation, arguments)
@@ -155,9 +133,6 @@ cdef class Executor:
         with nogil:
             status = self.it.run(bound)
         return status
-
-    def note_done(self):
-        self.it.note_done()
 
     def take_changes(self):
         changes = self.it.came, self.it.went
@@ -180,10 +155,6 @@ cdef class Executor:
     @property
     def instances(self):
         return self.it.instances
-
-    @property
-    def committed(self):
-        return (self.it.committed.number, tuple(self.it.committed_terms)) if self.it.committed != NULL else None
 
     @property
     def steps(self):
