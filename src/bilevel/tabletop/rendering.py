@@ -30,16 +30,6 @@ class Quality:
     samples: int  # per pixel, for smooth edges
 
 
-@dataclass(frozen=True)
-class Viewpoint:
-    """Looks at a point, from a distance in metres, an azimuth and an elevation in degrees."""
-
-    lookat: tuple[float, float, float]
-    distance: float
-    azimuth: float
-    elevation: float
-
-
 QUALITIES = {
     "fast": Quality(width=640, height=480, shadows=False, samples=0),
     "smooth": Quality(width=800, height=600, shadows=False, samples=4),
@@ -47,12 +37,13 @@ QUALITIES = {
 }
 SMALLEST, LARGEST = 16, 4096  # pixels
 
-# From the far side of the table, back at the robot, so that the arm is behind what it handles.
+# Cameras look at a point, from a distance in metres, an azimuth and an elevation in degrees.
 CAMERAS = {
-    "front": Viewpoint(lookat=(0.0, 0.45, 0.10), distance=1.12, azimuth=-105, elevation=-33),
+    # From the far side of the table, back at the robot, so that the arm is behind what it handles.
+    "front": {"lookat": (0.0, 0.45, 0.10), "distance": 1.12, "azimuth": -105, "elevation": -33},
     # About what models trained on MetaWorld have seen: its camera "corner2" as LeRobot moves it, upright. That one is
     # nearer, with a field of view of 60 degrees instead of 45.
-    "corner": Viewpoint(lookat=(-0.105, 0.6, 0.146), distance=1.6, azimuth=148.4, elevation=-28.9),
+    "corner": {"lookat": (-0.105, 0.6, 0.146), "distance": 1.6, "azimuth": 148.4, "elevation": -28.9},
 }
 
 # The arm in light grey, against which every block's colour stands out; MetaWorld has red, white and cyan.
@@ -82,9 +73,8 @@ class Canvas:
         width, height = size or (chosen.width, chosen.height)
         _paint_arm(model)
         self._view, self._options = mujoco.MjvCamera(), mujoco.MjvOption()
-        self._view.type, viewpoint = mujoco.mjtCamera.mjCAMERA_FREE, CAMERAS[camera]
-        self._view.lookat[:], self._view.distance = viewpoint.lookat, viewpoint.distance
-        self._view.azimuth, self._view.elevation = viewpoint.azimuth, viewpoint.elevation
+        for part, value in CAMERAS[camera].items():
+            setattr(self._view, part, value)
         self._options.sitegroup[:] = 0  # marks on the fingers
         self._aspect = width / height
         model.vis.global_.offwidth, model.vis.global_.offheight = width, height

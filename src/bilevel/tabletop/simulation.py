@@ -68,7 +68,7 @@ class Simulation:
 
     def _at_home(self) -> Floats:
         """All joints when the hand has come to rest above the table, with every block parked."""
-        self._begin(None)
+        self._begin()
         for block in range(len(self._positions)):
             self.park(block)
         for _ in range(500):
@@ -76,10 +76,8 @@ class Simulation:
         joints: Floats = self.data.qpos.copy()
         return joints
 
-    def _begin(self, joints: Floats | None) -> None:
+    def _begin(self) -> None:
         mujoco.mj_resetData(self.model, self.data)
-        if joints is not None:
-            self.data.qpos[:] = joints
         self._aim[:] = HOME
         self.data.mocap_quat[self._target] = POINTING_DOWN
         self._fingers[:] = -1.0, 1.0
@@ -88,7 +86,8 @@ class Simulation:
         """The hand at home, fingers open, every block parked; fixtures, by index, where they are wanted."""
         for fixture, position in (fixtures or {}).items():
             self.model.body_pos[self._fixtures[fixture], : len(position)] = position
-        self._begin(self._resting)
+        self._begin()
+        self.data.qpos[:] = self._resting
 
     def settle(self) -> None:
         """Compute all that follows from the joints, once everything is put where it belongs."""
@@ -184,7 +183,7 @@ class Simulation:
         if "physics" not in saved or saved["physics"].shape != (mujoco.mj_stateSize(self.model, _STATE),):
             raise BadInput("the snapshot is of another world, or of one with another number of objects")
         self.model.body_pos[self._fixtures] = saved["fixtures"]
-        self._begin(None)
+        self._begin()
         mujoco.mj_setState(self.model, self.data, saved["physics"], _STATE)
         mujoco.mj_forward(self.model, self.data)
         mujoco.mj_setState(self.model, self.data, saved["physics"], _STATE)  # also what mj_forward has warmed up

@@ -256,12 +256,17 @@ class Tabletop(gymnasium.Env[Observation, NDArray[np.float32]]):
         """Record an event that no action explains."""
         self._events.append(event)
 
+    def blocks_and_held(self, observation: Observation) -> tuple[Array, Bools]:
+        """Where the blocks are, and which of them is held."""
+        blocks = observation["objects"][self._blocks, POSITION]
+        return blocks, holds(observation["agent"], blocks)
+
     def strayed(self, observation: Observation) -> NDArray[np.intp]:
         """Which blocks are where the arm does not reach them, on the table's rim, say; looked for only now and then."""
         if self._steps % STEPS_ASTRAY:
             return _NONE
-        blocks = observation["objects"][self._blocks, POSITION]
-        loose = ~holds(observation["agent"], blocks) & self.state.visible[self._blocks]
+        blocks, held = self.blocks_and_held(observation)
+        loose = ~held & self.state.visible[self._blocks]
         lowest, highest = WORK_AREA
         outside = ((blocks[:, :2] < lowest) | (blocks[:, :2] > highest)).any(axis=1)
         return np.flatnonzero(loose & outside)
@@ -338,9 +343,5 @@ def random_state(rng: np.random.Generator) -> NDArray[np.uint64]:
 def set_random_state(rng: np.random.Generator, saved: NDArray[np.uint64]) -> None:
     """Set a generator to a state that was saved as 64-bit words."""
     high, low, inc_high, inc_low, has_uint32, uinteger = (int(word) for word in saved)
-    rng.bit_generator.state = {
-        "bit_generator": "PCG64",
-        "state": {"state": high * 2**64 + low, "inc": inc_high * 2**64 + inc_low},
-        "has_uint32": has_uint32,
-        "uinteger": uinteger,
-    }
+    wide = {"state": high * 2**64 + low, "inc": inc_high * 2**64 + inc_low}
+    rng.bit_generator.state |= {"state": wide, "has_uint32": has_uint32, "uinteger": uinteger}

@@ -87,11 +87,6 @@ class TrayWorld(Tabletop):
         blocks, held = self.blocks_and_held(observation)
         return stands_on_own_tray(blocks, held, observation["objects"][self._trays], self._own)
 
-    def blocks_and_held(self, observation: Observation) -> tuple[Array, Bools]:
-        """Where the blocks are, and which of them is held."""
-        blocks = observation["objects"][self._blocks, POSITION]
-        return blocks, holds(observation["agent"], blocks)
-
     def is_pressed(self, observation: Observation) -> bool:
         """Whether the button is down."""
         return bool(observation["objects"][self._button, TRAVEL] > PRESSED)

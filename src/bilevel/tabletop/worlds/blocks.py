@@ -95,10 +95,9 @@ class Blocks(Tabletop):
 
     def at_goal(self, observation: Observation) -> Bools:
         """(pairs,): which visible blocks are on their own places."""
-        seen = observation["objects"]
-        blocks = seen[self._blocks, POSITION]
-        standing = stands(blocks, holds(observation["agent"], blocks)) & self.state.visible[self._blocks]
-        return standing & near(blocks, seen[self._places, POSITION])
+        blocks, held = self.blocks_and_held(observation)
+        standing = stands(blocks, held) & self.state.visible[self._blocks]
+        return standing & near(blocks, observation["objects"][self._places, POSITION])
 
     def achieved(self, observation: Observation) -> Bools:
         return self.at_goal(observation)[self.state.visible[self._blocks]]
