@@ -35,7 +35,7 @@ OWED = {
     "rules": 970,
     "planning": 100,
     "rule_learning": 10,
-    "policies": 137,
+    "policies": 123,
     "demonstrations": 94,
     "learning": 264,
     "methods": 220,

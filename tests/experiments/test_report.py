@@ -27,7 +27,10 @@ from drawing import can_draw
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 ABOUT: dict[str, Any] = {"experiment": {"quick": True}, "command": "bilevel reproduce --output x"}
 RULES = "variables: ?b - block, ?p - place\n\n1: holding(?b) & clear(?p) & goal at(?b, ?p) -> place(?b, ?p)\n"
-SMALL: Any = {"WIDTH": 96, "QUALITY": "fast", "ENCODER": {"crf": "40", "preset": "ultrafast"}}
+SMALL: Any = {
+    "PICTURES": {"render_mode": "rgb_array", "picture_size": (96, 72)},
+    "ENCODER": {"crf": "40", "preset": "ultrafast"},
+}
 
 
 def lines() -> list[dict[str, Any]]:

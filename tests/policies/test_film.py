@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import av
 import numpy as np
@@ -15,11 +15,9 @@ from numpy.typing import NDArray
 
 from bilevel.policies.film import (
     INK,
-    SENTENCE,
     Box,
-    EpisodeCamera,
+    Film,
     Image,
-    Video,
     captioned,
     free_boxes,
     take_picture,
@@ -41,8 +39,15 @@ def plain(colour: tuple[int, int, int], height: int = 96, width: int = 128) -> I
     return np.full((height, width, 3), colour, np.uint8)
 
 
-def write_video(path: Path, pictures: list[Image], fps: float = 25) -> None:
-    with Video(path, fps) as video:
+def drawn_env() -> SceneEnv:
+    env = SceneEnv(DRAWN, 1, render_mode="rgb_array")
+    env.env.metadata = {"render_fps": 60}
+    env.reset(1)
+    return env
+
+
+def write_video(path: Path, pictures: list[Image]) -> None:
+    with Film(path, drawn_env()) as video:
         for picture in pictures:
             video.add(picture)
 
@@ -57,11 +62,11 @@ def frames(path: Path) -> list[NDArray[np.uint8]]:
 
 def test_a_video_is_what_browsers_play_with_pictures_in_their_order_and_colours(tmp_path: Path) -> None:
     path = tmp_path / "new folder" / "http: a test.mp4"
-    write_video(path, [plain(RED, 95, 127), plain(RED, 95, 127), plain(BLUE, 95, 127)], fps=40)
+    write_video(path, [plain(RED, 95, 127), plain(RED, 95, 127), plain(BLUE, 95, 127)])
     with av.open(str(path)) as container:
         stream = container.streams.video[0]
         assert (stream.codec_context.name, stream.pix_fmt) == ("h264", "yuv420p")
-        assert (stream.width, stream.height, stream.frames, stream.average_rate) == (128, 96, 3, 40)  # even sizes
+        assert (stream.width, stream.height, stream.frames, stream.average_rate) == (128, 96, 3, 30)  # even sizes
     for frame, colour in zip(frames(path), (RED, RED, BLUE), strict=True):
         assert np.abs(frame.mean((0, 1)) - colour).max() < 8
 
@@ -69,7 +74,7 @@ def test_a_video_is_what_browsers_play_with_pictures_in_their_order_and_colours(
 def test_a_video_that_fails_leaves_the_old_one(tmp_path: Path) -> None:
     path = tmp_path / "out.mp4"
     path.write_text("an older one")
-    with suppress(KeyboardInterrupt), Video(path, fps=25) as video:
+    with suppress(KeyboardInterrupt), Film(path, drawn_env()) as video:
         video.add(plain(RED))
         raise KeyboardInterrupt
     assert [file.name for file in tmp_path.iterdir()] == ["out.mp4"]
@@ -89,46 +94,29 @@ def test_a_caption_is_written_below_and_ends_within_the_picture() -> None:
 # Films of episodes
 
 
-class FakeVideo:
-    """Notes what is shown."""
-
-    fps = 40.0
-
-    def __init__(self) -> None:
-        self.shown: list[tuple[bytes, str, int]] = []
-
-    def add(self, picture: Any, caption: str = "", lines: int = 1) -> None:
-        self.shown.append((picture.tobytes(), caption, lines))
-
-
-def filmed(explain: bool = False) -> tuple[FakeVideo, list[str]]:
-    """The video of an episode, and the actions of all its steps."""
-    env, video, actions = SceneEnv(DRAWN, 1, render_mode="rgb_array"), FakeVideo(), list[str]()
-    env.env.metadata = {"render_fps": 60}
+def filmed(path: Path, explain: bool = False) -> tuple[list[NDArray[np.uint8]], list[str]]:
+    """The pictures of an episode, and the captions of all its steps."""
+    env, captions = drawn_env(), list[str]()
     with moving_as_the_expert():
         policy = still_policy().bind(env.labels) if explain else expert_policy(env)
-    camera = EpisodeCamera(env, cast(Video, video))
 
-    def callback(transition: Transition) -> None:
-        actions.append(caption(transition.episode))
-        camera(transition)
+    with Film(path, env) as film:
 
-    camera.end(rollout(env, policy, 1, callback=callback, explain=explain))
-    return video, actions
+        def callback(transition: Transition) -> None:
+            captions.append(caption(transition.episode))
+            film(transition)
 
-
-def test_every_second_step_is_shown_with_its_action_and_the_end_for_a_second() -> None:
-    video, actions = filmed()
-    assert [caption for _, caption, _ in video.shown] == actions[::2] + ["success"] * 40
-    assert {lines for *_, lines in video.shown} == {1}
-    assert len({picture for picture, *_ in video.shown}) > 5
+        film.end(rollout(env, policy, 1, callback=callback, explain=explain))
+    return frames(path), captions
 
 
-def test_sentences_have_room_below() -> None:
-    video, actions = filmed(explain=True)
-    assert {lines for *_, lines in video.shown} == {SENTENCE}
-    assert video.shown[0][1] == actions[0]
-    assert "Because" in " ".join(actions[0].splitlines())
+def test_every_second_step_is_shown_and_the_end_for_a_second_with_room_for_reasons_below(tmp_path: Path) -> None:
+    shown, captions = filmed(tmp_path / "plain.mp4")
+    assert len(shown) == len(captions[::2]) + 30
+    assert np.abs(shown[-1].astype(int) - shown[-30]).max() < 20
+    explained, reasons = filmed(tmp_path / "explained.mp4", explain=True)
+    assert len(explained[0]) > len(shown[0]) > len(drawn_env().render())
+    assert "Because" in " ".join(reasons[0].splitlines())
 
 
 def test_an_environment_without_pictures_or_places_says_so() -> None:

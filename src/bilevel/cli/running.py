@@ -158,12 +158,12 @@ def _run_once(
     trace: Path | None,
 ) -> Episode:  # fmt: skip
     """Run the episode, told and filmed as it is asked for, and return it."""
-    from bilevel.policies.film import EpisodeCamera, Video, every_nth_step
+    from bilevel.policies.film import Film
     from bilevel.policies.narration import EpisodePrinter, TraceWriter
     from bilevel.policies.rollout import Transition, rollout
 
-    with Video(video, env.steps_per_second / every_nth_step(env)) if video else nullcontext() as film:
-        listeners: list[Any] = [EpisodeCamera(env, film, names=names)] if film else []
+    with Film(video, env, names=names) if video else nullcontext() as film:
+        listeners: list[Any] = [film] if film else []
         listeners += [] if wants_json() else [EpisodePrinter(explain=explain)]
         listeners += [TraceWriter(trace, policy)] if trace else []
 

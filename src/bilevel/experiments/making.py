@@ -21,7 +21,7 @@ from bilevel.json_files import encode
 from bilevel.methods.methods import METHODS, RunnablePolicy, find_policy
 from bilevel.planning.planners import PLANNERS, PlannedPolicy
 from bilevel.policies.episode import NO_ACTION, Episode, Seconds
-from bilevel.policies.film import EpisodeCamera, Video, every_nth_step
+from bilevel.policies.film import Film
 from bilevel.policies.folder import LearnedPolicy, read_policy
 from bilevel.policies.rollout import Transition, rollout
 from bilevel.rules.rule_policy import RulePolicy
@@ -179,19 +179,17 @@ def film(policy: RunnablePolicy, cell: Cell, path: Path) -> dict[str, Any]:
     assert policy.make is not None, "rows of the table act in environments"
     with closing(SceneEnv(task, cell.objects, **PICTURES)) as env:
         env.render()  # where that is impossible, it is said before a file is begun
-        every, steps_per_second = every_nth_step(env, MOST_PICTURES), env.steps_per_second * SPEED
-        with Video(path, steps_per_second / every, ENCODER) as video:
-            camera = EpisodeCamera(env, video, every=every)
+        with Film(path, env, most=MOST_PICTURES, speed=SPEED, encoder=ENCODER) as video:
 
             def shoot(transition: Transition) -> None:
                 if transition.events:
                     env.save()  # things that nature has put elsewhere are drawn there from now on, not one step later
-                camera(transition)
+                video(transition)
 
             acting = policy.make(env)
             episode = rollout(env, acting, seed, callback=shoot, stop=lambda: env.steps >= LONGEST, explain=True)
-            camera.end(episode)
-    seconds = (len(range(0, episode.steps, every)) + round(video.fps)) / video.fps
+            video.end(episode)
+    seconds = (len(range(0, episode.steps, video.every)) + round(video.fps)) / video.fps
     return {
         "task": task.name,
         "row": cell.row,
@@ -200,7 +198,7 @@ def film(policy: RunnablePolicy, cell: Cell, path: Path) -> dict[str, Any]:
         "outcome": episode.outcome,
         "steps": episode.steps,
         "seconds": seconds,
-        "steps_per_second": steps_per_second,
+        "steps_per_second": env.steps_per_second * SPEED,
         "pictures_per_second": video.fps,
         "beginning": beginning(episode.entries[0], episode.rules),
         "beats": [beat(entry, episode.rules) for entry in episode.entries],

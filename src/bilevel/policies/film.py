@@ -1,7 +1,4 @@
-"""An episode in pictures: a video as every browser plays it, and names over things.
-
-Write `with Video(path, fps=40) as video:` and in it `video.add(environment.render(), "pick(block1)")`.
-"""
+"""An episode in pictures: a video as every browser plays it, and names over things."""
 
 from __future__ import annotations
 
@@ -33,63 +30,54 @@ SENTENCE = 4  # lines for an action and why it is done
 DARK, INK = (24, 27, 33), (245, 246, 248)
 
 
-def every_nth_step(env: SceneEnv, most: float = MAX_RATE) -> int:
-    """Return of which steps a picture is taken: thinned to about so many pictures a second."""
-    return max(1, round(env.steps_per_second / most))
-
-
 def take_picture(env: SceneEnv, names: bool = False) -> Image:
     """Draw what is there, with the names of things over them if these are wanted."""
     picture: Image = env.render()
     return with_names(picture, env.locate()) if names else picture
 
 
-class EpisodeCamera:
-    """A callback of a rollout that films every n-th step of an episode."""
+class Film(AbstractContextManager["Film"]):
+    """A callback of a rollout that films every n-th step of an episode, as an H.264 video.
 
-    def __init__(self, env: SceneEnv, video: Video, *, names: bool = False, every: int | None = None) -> None:
-        """With `names`, these are written over the things in all pictures."""
-        self._env, self._video, self._names = env, video, names
-        self._every = every or every_nth_step(env)
-
-    def __call__(self, transition: Transition) -> None:
-        episode = transition.episode
-        if episode.steps % self._every == 0:
-            self._film(1, caption(episode), episode)
-
-    def end(self, episode: Episode) -> None:
-        """Show for a second how it ended."""
-        self._film(round(self._video.fps), episode.outcome, episode)
-
-    def _film(self, times: int, text: str, episode: Episode) -> None:
-        picture, lines = take_picture(self._env, self._names), SENTENCE if episode.explain and episode.rules else 1
-        for _ in range(times):
-            self._video.add(picture, text, lines)
-
-
-# Videos
-
-
-class Video(AbstractContextManager["Video"]):
-    """An H.264 video being written. The whole of it is at its path once its context is left, and nothing of it before.
-
-    Its pictures are all of one size; `encoder` holds options of libx264.
+    The whole of it is at its path once its context is left, and nothing of it before.
     """
 
-    def __init__(self, path: Path, fps: float, encoder: Mapping[str, str] = ENCODER) -> None:
+    def __init__(
+        self, path: Path, env: SceneEnv, *, names: bool = False, most: float = MAX_RATE, speed: float = 1.0,
+        encoder: Mapping[str, str] = ENCODER,
+    ) -> None:  # fmt: skip
+        """Show the episode at a multiple of its speed, and about `most` pictures of each of its seconds.
+
+        With `names`, these are written over the things in all pictures; `encoder` holds options of libx264.
+        """
         import av
         import PIL.ImageFont  # noqa: F401 (at once, like the next line, not after an hour of pictures)
 
         self._av: Any = av
         require_writable(path)
-        self.path, self.fps, self._encoder = path, fps, dict(encoder)
+        self.every = max(1, round(env.steps_per_second / most))
+        self.fps = speed * env.steps_per_second / self.every
+        self._path, self._env, self._names, self._encoder = path, env, names, dict(encoder)
         self._file = tempfile.NamedTemporaryFile(suffix=".mp4")  # noqa: SIM115 (closed with the video)
         self._container: Any = av.open(self._file.name, "w", format="mp4", options={"movflags": "faststart"})
         self._stream: Any = None
 
-    def add(self, picture: Image, caption: str = "", lines: int = 0) -> None:
-        """Add the next picture, with a caption as `captioned` writes it."""
-        picture = captioned(picture, caption, lines) if lines else picture
+    def __call__(self, transition: Transition) -> None:
+        if transition.episode.steps % self.every == 0:
+            self._shoot(transition.episode, caption(transition.episode))
+
+    def end(self, episode: Episode) -> None:
+        """Show for a second how it ended."""
+        self._shoot(episode, episode.outcome, round(self.fps))
+
+    def _shoot(self, episode: Episode, text: str, times: int = 1) -> None:
+        lines = SENTENCE if episode.explain and episode.rules else 1
+        picture = captioned(take_picture(self._env, self._names), text, lines)
+        for _ in range(times):
+            self.add(picture)
+
+    def add(self, picture: Image) -> None:
+        """Add the next picture; all are of one size."""
         height, width, _ = picture.shape
         picture = np.pad(picture, ((0, height % 2), (0, width % 2), (0, 0)), mode="edge")  # H.264 needs even sizes
         if self._stream is None:
@@ -107,7 +95,7 @@ class Video(AbstractContextManager["Video"]):
                 self._container.mux(self._stream.encode(None))
             self._container.close()
             if is_whole:
-                write_atomically(self.path, Path(self._file.name).read_bytes())
+                write_atomically(self._path, Path(self._file.name).read_bytes())
 
 
 def captioned(picture: Image, caption: str, lines: int = 1) -> Image:

@@ -93,12 +93,10 @@ class Body:
         """
         if not isinstance(self.controls, BoxControls):
             return last if self.named is None else np.int64(self.named[0])
-        zeros = np.zeros(self.controls.size, np.float32)
-        held = zeros if self.named is None else self.controls.encode(np.array(self.named))[0]
+        held = np.zeros(self.controls.size) if self.named is None else self.controls.encode(np.array(self.named))[0]
         if last is not None:
-            switches = list(self.switches)
-            held[switches] = self.controls.encode(last)[0, switches]
-        return self.controls.decode(held)
+            held[list(self.switches)] = self.controls.encode(last)[0, list(self.switches)]
+        return self.controls.decode(held.astype(np.float32))
 
     def is_still(self, control: Control) -> bool:
         """Whether a control is known to hold still, whatever its switches say."""
@@ -207,7 +205,7 @@ class RecoveringPolicy(BilevelPolicy):
         self._stopped = reason, detail
         self._note(STOP, reason)
 
-    def _do_instead(self, kind: str, reason: str, action: Action) -> None:
+    def _do(self, action: Action, kind: str, reason: str) -> None:
         self.action = action
         self._note(kind, reason)
         self._enter()
@@ -255,7 +253,7 @@ class RecoveringPolicy(BilevelPolicy):
                 self._guide = PlanGuide(rules.domain, plan or ())
                 action = self._guide.choose(self.state)
         if action is not None:
-            self._do_instead(PLAN, NO_RULE, action)
+            self._do(action, PLAN, NO_RULE)
             return
         detail = "no rule applies" + (", and there is no plan from here" if self._recovery.plan else "")
         self._stop(*self.high.failure or (NO_RULE, "the goal holds" if self.goal <= self.state else detail))
@@ -312,4 +310,4 @@ class RecoveringPolicy(BilevelPolicy):
             self._stop(reason, detail)
         else:
             self._guide = None
-            self._do_instead(OTHER, reason, other)
+            self._do(other, OTHER, reason)

@@ -344,4 +344,5 @@ def set_random_state(rng: np.random.Generator, saved: NDArray[np.uint64]) -> Non
     """Set a generator to a state that was saved as 64-bit words."""
     high, low, inc_high, inc_low, has_uint32, uinteger = (int(word) for word in saved)
     wide = {"state": high * 2**64 + low, "inc": inc_high * 2**64 + inc_low}
-    rng.bit_generator.state |= {"state": wide, "has_uint32": has_uint32, "uinteger": uinteger}
+    words = {"state": wide, "has_uint32": has_uint32, "uinteger": uinteger}
+    rng.bit_generator.state = {**rng.bit_generator.state, **words}
