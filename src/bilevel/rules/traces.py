@@ -11,7 +11,7 @@ import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from itertools import groupby, islice, pairwise, product
+from itertools import chain, groupby, islice, pairwise, product
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -32,7 +32,7 @@ from bilevel.symbolic.domain import (
 )
 from bilevel.symbolic.pddl import compiled, users_action
 from bilevel.symbolic.plans import Nature
-from bilevel.symbolic.semantics import GroundAction, applicable, bind_outcome, ground, progress, substitute
+from bilevel.symbolic.semantics import GroundAction, applicable, bind_outcome, ground, progress
 
 MOST_ARGUMENTS = 10_000  # combinations of objects for parameters of which a change says nothing
 MOST_LOOKED_PAST = 50  # states in a row, however short-lived: labels that never settle cost linear time
@@ -235,7 +235,7 @@ def explain_change(domain: Domain, before: Facts, after: Facts, objects: Mapping
     Nature's choices are read off the new state, so objects that appear in it for the first time are allowed.
     """
     found: dict[tuple[Action, Outcome], Explanation] = {}
-    for schema in domain.schemas.values():
+    for schema in domain.schemas.values() if before != after else ():
         for outcome in schema.outcomes:
             for binding in _explaining_bindings(domain, schema, outcome, before, after, objects):
                 action = ground(schema, tuple(binding[parameter.name] for parameter in schema.parameters))
@@ -248,13 +248,14 @@ def explain_change(domain: Domain, before: Facts, after: Facts, objects: Mapping
 def _explaining_bindings(
     domain: Domain, schema: Schema, outcome: Outcome, before: Facts, after: Facts, objects: Mapping[str, str]
 ) -> Iterator[Binding]:
-    """Yield bindings under which the precondition holds before and the outcome accounts for each fact that changed.
+    """Yield bindings under which the precondition holds before, what is added after, and a changed fact is an effect.
 
     Parameters that this leaves open range over the objects of their type, the first combinations of them.
     """
-    changes = [(fact, outcome.add) for fact in sorted(after - before)]
-    changes += [(fact, outcome.delete) for fact in sorted(before - after)]
-    preconditions = [(atom, before) for atom in sorted(schema.precondition) if atom.predicate != EQUALITY]
+    changed = min(before ^ after)
+    starts = (unify(effect, changed) for effect in sorted(outcome.add if changed in after else outcome.delete))
+    conditions = [(atom, after) for atom in sorted(outcome.add)]
+    conditions += [(atom, before) for atom in sorted(schema.precondition) if atom.predicate != EQUALITY]
     seen = _terms(before) if outcome.new else set()
 
     def fits(name: str, variable: Parameter) -> bool:
@@ -262,17 +263,7 @@ def _explaining_bindings(
         is_known = variable.name in outcome.new and name in seen
         return domain.is_subtype(objects.get(name, variable.type), variable.type) and not is_known
 
-    def account(index: int, binding: Binding) -> Iterator[Binding]:
-        if index == len(changes):
-            yield from join(preconditions, binding)
-            return
-        fact, effects = changes[index]
-        for effect in sorted(effects):
-            extended = unify(substitute(effect, binding), fact)
-            if extended is not None:
-                yield from account(index + 1, binding | extended)
-
-    for binding in account(0, {}):
+    for binding in chain.from_iterable(join(conditions, start) for start in starts if start is not None):
         if all(fits(binding.get(variable.name, ""), variable) for variable in outcome.chosen):
             candidates = (
                 [name for name in ([binding[p.name]] if p.name in binding else sorted(objects)) if fits(name, p)]
