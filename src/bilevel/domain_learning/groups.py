@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from itertools import groupby, permutations, product
 from math import factorial, prod
@@ -17,11 +15,9 @@ from bilevel.symbolic.semantics import substitute, substitute_all
 MOST_OBJECTS = 8  # in one change; one that has more is not lifted
 MOST_ORDERS = 5040  # of objects that look alike
 FEWEST, MUCH_MORE = 3, 3  # occurrences of a change by itself; times that of both together
-NEARLY_ALWAYS = 0.9  # of the times that an object of some type comes, just as many such facts come with it
 MOSTLY = 0.97  # of the occurrences of the smaller group must fit
 
 Lifted = tuple[Facts, Facts, tuple[str, ...]]  # what comes and goes, over variables, and the types of these
-Newcomer = tuple[str, tuple[str, ...]]  # a predicate, and the types of the newcomers that it is said of
 
 
 @dataclass(frozen=True)
@@ -116,7 +112,7 @@ def separate(changes: Sequence[SettledChange]) -> list[SettledChange]:
     What is said of newcomers that have nothing to do with anything else is an arrival. Beyond that, both parts must be
     much more frequent by themselves.
     """
-    found = [part for change in _without_chance(changes) for part in _without_arrival(change)]
+    found = [part for change in changes for part in _without_arrival(change)]
     groups, _ = group_changes(found)
     parts = {
         id(occurrence.change): _parts(occurrence.change, group.count, groups)
@@ -124,57 +120,6 @@ def separate(changes: Sequence[SettledChange]) -> list[SettledChange]:
         for occurrence in group.occurrences
     }
     return [part for change in found for part in parts.get(id(change), [change])]
-
-
-def _without_chance(changes: Sequence[SettledChange]) -> list[SettledChange]:
-    """Return the changes without what is said of newcomers only now and then, whatever the reason they came for.
-
-    What is one of several, as clean or dirty, of which each newcomer has one, is not said by chance.
-    """
-    said: dict[Newcomer, Counter[int]] = {}  # how many facts of a kind came, how often
-    came: Counter[tuple[str, ...]] = Counter()
-    together: list[set[Newcomer]] = []  # what was said of the same newcomers
-    every = [_news(change) for change in changes]
-    for change, news in zip(changes, every, strict=True):
-        found = Counter(news.values())
-        came.update({kinds for _, kinds in found})
-        of: dict[tuple[str, ...], set[Newcomer]] = {}
-        for fact, key in news.items():
-            of.setdefault(tuple(term for term in fact.terms if term not in change.known), set()).add(key)
-        together += of.values()
-        for key, number in found.items():
-            said.setdefault(key, Counter())[number] += 1
-    usual = {key for key, numbers in said.items() if max(numbers.values()) >= NEARLY_ALWAYS * came[key[1]]}
-    usual |= _alternatives(said.keys() - usual, together)
-    return [
-        replace(change, after=change.after - {fact for fact, key in news.items() if key not in usual})
-        for change, news in zip(changes, every, strict=True)
-    ]
-
-
-def _news(change: SettledChange) -> dict[Atom, Newcomer]:
-    """Return what a change says of objects that had not been seen before."""
-    return {
-        fact: (fact.predicate, tuple(change.types.get(term, "") for term in fact.terms if term not in change.known))
-        for fact in change.added
-        if not change.known.issuperset(fact.terms)
-    }
-
-
-def _alternatives(keys: AbstractSet[Newcomer], together: Sequence[set[Newcomer]]) -> set[Newcomer]:
-    """Return those of which a newcomer usually has one, and never two; `together` is what is said of each."""
-    found: set[Newcomer] = set()
-    for kinds in sorted({kinds for _, kinds in keys}):
-        chosen: set[Newcomer] = set()
-        covered = 0
-        often = Counter(key for one in together for key in one & keys if key[1] == kinds)
-        for key, number in sorted(often.items(), key=lambda pair: (-pair[1], pair[0])):
-            if not any(key in one and not chosen.isdisjoint(one) for one in together):
-                chosen.add(key)
-                covered += number
-        if covered >= NEARLY_ALWAYS * sum(any(key[1] == kinds for key in one) for one in together):
-            found |= chosen
-    return found
 
 
 def _without_arrival(change: SettledChange) -> list[SettledChange]:

@@ -182,7 +182,7 @@ class _Study:
         events = [operator for operator in made if _is_event(operator)]
         for operator in (*ours, *events):
             self._prune(operator)
-        return _without_luck(ours), events, mislabelled
+        return ours, events, mislabelled
 
     def _approach(self, group: Cluster) -> Approach:
         if _is_arrival(group):
@@ -280,20 +280,6 @@ def _is_event(operator: Operator) -> bool:
     approach, (outcome, _) = operator.approach, operator.outcomes[0]
     is_dropped = approach.is_astray and len(outcome.chosen) > len(outcome.new)
     return is_dropped or not approach.is_agents
-
-
-def _without_luck(operators: Sequence[Operator]) -> list[Operator]:
-    """Leave out further objects that have to do with one parameter alone, by facts that no operator brings about."""
-    made = {atom.predicate for each in operators for outcome, _ in each.outcomes for atom in outcome.add}
-    result = []
-    for operator in operators:
-        left = operator
-        for variable, said in operator.linked.items():
-            others = {term for atom in said for term in atom.terms if term != variable}
-            if len(others) < 2 and made.isdisjoint(atom.predicate for atom in said):
-                left = left.without(said, variable)
-        result.append(left)
-    return result
 
 
 def _joined_outcomes(operators: Sequence[Operator]) -> list[Operator]:

@@ -31,7 +31,7 @@ from bilevel.lowlevel.numpy_network import (
 from bilevel.policies.policy import BilevelPolicy, LowLevelPolicy
 from bilevel.policies.recovery import NO_RECOVERY, Body, RecoveringPolicy, Recovery
 from bilevel.rules.rule import Rule
-from bilevel.rules.rule_file import consistent_names, domain_line, format_rules, read_rules, require_open_world
+from bilevel.rules.rule_file import domain_line, format_rules, read_rules, require_open_world
 from bilevel.rules.rule_policy import RulePolicy
 from bilevel.symbolic.domain import BadInput, Domain
 from bilevel.symbolic.expressions import read_text
@@ -154,7 +154,7 @@ class LearnedPolicy:
             completed = f"these show the first {shown}; the others complete them"
             about.append(f"{completed if shown != len(self.rules) else 'nothing had to be added'}:")
             about += str(statement).splitlines()
-        return {RULES: format_rules(consistent_names(self.rules), about), **texts}
+        return {RULES: format_rules(self.rules, about), **texts}
 
     @property
     def digest(self) -> str:
