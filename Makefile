@@ -27,7 +27,7 @@ INSTALL_BROWSER = { export DEBIAN_FRONTEND=noninteractive; \
 # Examples whose packages need other versions than ours: each has a virtual environment of its own.
 SUITES := kinder robosuite
 
-.PHONY: demo check test test-suites lint docs gallery package clean
+.PHONY: demo check test test-suites test-lerobot lint docs gallery package clean
 
 demo: $(VENV)/installed
 	PATH="$(abspath $(BIN)):$$PATH" bash examples/demo.sh
@@ -54,6 +54,12 @@ test: $(VENV)/installed lint
 
 test-suites: $(SUITES:%=.venv-%/installed)
 	$(foreach suite,$(SUITES),.venv-$(suite)/bin/python -m pytest tests/examples/test_$(suite).py &&) true
+
+# LeRobot itself: some gigabytes, in an environment of its own.
+test-lerobot: export BILEVEL_LEROBOT := $(abspath .venv-lerobot)
+test-lerobot: $(VENV)/installed
+	@test -f .venv-lerobot/installed || { $(BIN)/bilevel lerobot install && touch .venv-lerobot/installed; }
+	$(ONE_THREAD) $(BIN)/python -m pytest tests/lerobot
 
 .venv-%/installed: pyproject.toml
 	$(PYTHON) -m venv .venv-$*

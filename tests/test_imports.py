@@ -48,7 +48,7 @@ LAYERS: Mapping[str, Allowed] = {
     ),
     "methods": Allowed(
         ("symbolic", "planning", "tasks", "tabletop", "lowlevel", "policies", *TOOLS),
-        (*NUMERICAL, "torch", "lerobot", "safetensors"),
+        (*NUMERICAL, "torch", "lerobot", "safetensors", "transformers"),
     ),
     "learning": Allowed(
         (
@@ -84,7 +84,7 @@ ONLY_IN = {
         "lowlevel.network",
         "lowlevel.training",
         "methods.end_to_end",
-        "methods.vla_server",
+        "methods.lerobot_server",
         "metrics",
     ),
     "wandb": ("metrics",),

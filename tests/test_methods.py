@@ -19,7 +19,7 @@ from tiny_policies import learned_folder, moving_as_the_expert
 
 TINY = f"{tiny_task.__file__}:TINY"
 END_TO_END = ("pddl-nn", "pure-nn")
-IN_ENVIRONMENTS = [name for name in METHODS if name != "lama" and not name.startswith("smolvla")]
+IN_ENVIRONMENTS = [name for name in METHODS if name not in ("lama", "lerobot", "smolvla", "smolvla-metaworld")]
 
 
 @pytest.fixture(scope="module")

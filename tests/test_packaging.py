@@ -27,7 +27,7 @@ from bilevel import cli
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "bilevel"
 COMPILED = {".pyx", ".pxd", ".hpp"}  # what compiled parts are made of
-ELSEWHERE = {"methods/vla_server.py"}  # runs in an environment of its own, which `bilevel vla set-up` makes
+ELSEWHERE = {"methods/lerobot_server.py"}  # runs in an environment of its own, which `bilevel lerobot install` makes
 # Without Cython, so that nothing is compiled, which would take a minute.
 BUILD = """import sys
 sys.modules["Cython"] = None

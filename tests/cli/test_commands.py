@@ -132,4 +132,4 @@ def test_methods_policies_axes_and_models_are_listed(capsys: pytest.CaptureFixtu
     assert "blocks" in run_well(capsys, "policies")
     assert "-> pick(?p)" in run_well(capsys, "policies", learned_folder())
     assert "teleports" in run_well(capsys, "benchmark", "axes")
-    assert run(capsys, "vla", "check")[0] in (0, 1)
+    assert run(capsys, "lerobot", "check")[0] in (0, 1)

@@ -13,7 +13,7 @@ from command_line import run_well
 
 NAMES = Path(__file__).with_name("names.txt")  # of all commands and their options: these are what users rely on
 COMMANDS = cli.all_commands()
-GROUPS = ("", "rules", "domain", "demonstrations", "benchmark", "vla")
+GROUPS = ("", "rules", "domain", "demonstrations", "benchmark", "lerobot")
 
 
 def names(command: click.Command) -> list[str]:

@@ -94,14 +94,18 @@ def _story(demonstration: Demonstration) -> list[tuple[int, str]]:
 @shared("folder")
 @option("--minari", "NAMESPACE/NAME-vN", "What Minari shall call it.")
 @option("--lerobot", "DIR", "New folder for LeRobot.")
-@option("--rate", "HZ", "Timesteps in a second, for LeRobot (by default what the data set says, or else 10).")
-def export(folder: Path, minari: str | None, lerobot: Path | None, rate: float | None) -> None:
+@option("--rate", "HZ", "Timesteps in a second, for LeRobot (by default what the data set or its environment says).")
+@option("--pictures", "CAMERA", "Add pictures for LeRobot, from this camera, such as corner; each episode runs again.")
+@option("--task", "TASK", "The task of the data set (by default the one of its name).")
+def export(folder: Path, minari: str | None, lerobot: Path | None, task: str | None, **options: Any) -> None:
     """Write a data set in another format: as one of Minari's, or of LeRobot's (v3.0).
 
     Minari keeps its data sets in MINARI_DATASETS_PATH or ~/.minari/datasets; for LeRobot it is a folder of your choice.
-    In both, actions are the controls as they were executed; what the expert wanted and was doing is beside them.
+    Minari's actions are the controls as they were executed, LeRobot's those to be imitated; the other ones, and what
+    the expert was doing, are beside them.
     """
     from bilevel.demonstrations.export import export_to_lerobot, export_to_minari
+    from bilevel.tasks.registry import find_task
 
     if (minari is None) == (lerobot is None):
         raise BadInput("say which format it shall be: either --minari NAMESPACE/NAME-vN or --lerobot DIR")
@@ -111,7 +115,8 @@ def export(folder: Path, minari: str | None, lerobot: Path | None, rate: float |
             target = export_to_minari(data, minari, callback)
             reader = f"minari.load_dataset({minari!r})"
         else:
-            target = export_to_lerobot(data, lerobot or Path(), rate, callback)
+            found = find_task(task) if task else None
+            target = export_to_lerobot(data, lerobot or Path(), task=found, callback=callback, **options)
             reader = f"LeRobotDataset({'bilevel/' + data.task!r}, root={str(target)!r})"
     answer({"minari": minari, "output": target, "episodes": len(data), "read_with": reader})
 

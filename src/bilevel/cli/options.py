@@ -31,7 +31,7 @@ MODULES = {  # of the commands and groups, in the order of the help
     **dict.fromkeys(("learn", "policies"), "learning"),
     **dict.fromkeys(("evaluate", "methods", "compare"), "evaluation"),
     **dict.fromkeys(("reproduce", "benchmark", "report"), "experiments"),
-    "vla": "vla",
+    "lerobot": "lerobot",
     "rules": "rules",
     **dict.fromkeys(("solve", "validate", "problem", "plan"), "planning"),
 }
@@ -39,7 +39,7 @@ GROUPS = {
     "demonstrations": "Check, replay, show and export data sets of demonstrations.",
     "domain": "Learn domains from demonstrations, check them against some, show them.",
     "benchmark": "Measure methods beyond the paper's table: where they fail as things get harder.",
-    "vla": "Set up SmolVLA, a vision-language-action model, and say whether it can be run.",
+    "lerobot": "Make LeRobot's environment, fetch its published models, and say whether a policy can be run.",
     "rules": "Learn, complete, show and verify rule policies.",
 }
 JSON = click.Option(

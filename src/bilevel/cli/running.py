@@ -112,11 +112,11 @@ def run(ctx: click.Context, /, task: str | None, replay: Path | None, number: in
     acting = find_policy(who, task=found, **{name: options[name] for name in CHOICES})
     if acting.make is None:
         raise BadInput(f"the method '{acting.method}' needs no environment; `bilevel evaluate` measures it")
-    pictures = "rgb_array" if video or (view and found.takes_render_mode) else None
-    arguments = {"quality": "fast" if view else "smooth", **options["env_args"]}
+    pictures = {"render_mode": "rgb_array"} if video or (view and found.takes_render_mode) else {}
+    arguments = {"quality": "fast" if view else "smooth", **pictures, **acting.pictures, **options["env_args"]}
     perception = read_perception(options["perception"])
     objects = options["objects"] or USUAL_OBJECTS
-    with closing(SceneEnv(found, objects, render_mode=pictures, perception=perception, **arguments)) as env:
+    with closing(SceneEnv(found, objects, perception=perception, **arguments)) as env:
         policy = acting.make(env)
         say(*_remarks(found, policy, who, options))
         given = {name: options[name] for name in ("seed", "noise", "names", "explain")}

@@ -1,20 +1,22 @@
 """Data sets of demonstrations as those of Minari and of LeRobot (v3.0), for programs that read these.
 
-In both, an action is the control that was executed, what the expert wanted and was doing is beside it, and there are as
-many rows for objects as the most that a demonstration has.
+Minari's actions are the controls that were executed, LeRobot's those to be imitated. Both have room for as many objects
+as the most that a demonstration has.
 """
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Iterable, Mapping
+from contextlib import closing, nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import h5py  # noqa: F401 (Minari needs it, as PIL, but imports it only when it writes)
 import minari
 import numpy as np
-import PIL  # noqa: F401
 import pyarrow as pa
 import pyarrow.parquet as pq
 from gymnasium import spaces
@@ -24,6 +26,7 @@ from minari.dataset.minari_storage import MinariStorage
 from minari.namespace import create_namespace, list_local_namespaces
 from minari.storage.datasets_root_dir import get_dataset_path
 from numpy.typing import NDArray
+from PIL import Image
 
 from bilevel.demonstrations.dataset import Demonstration, Demonstrations
 from bilevel.demonstrations.importing.lerobot_reader import ACTION, EPISODE, FRAME, INDEX, INFO, TASK, TASKS, TIME, V3
@@ -33,7 +36,11 @@ from bilevel.json_files import encode
 from bilevel.progress import Callback, Progress, silent
 from bilevel.symbolic.domain import BadInput, Facts
 from bilevel.tasks.controls import BoxControls, Controls
-from bilevel.tasks.scene_env import SUCCESS
+from bilevel.tasks.layout import StateLayout
+from bilevel.tasks.perception import PERFECT
+from bilevel.tasks.registry import registered_task
+from bilevel.tasks.scene_env import SUCCESS, USUAL_RATE, SceneEnv
+from bilevel.tasks.task import Task
 
 
 def _rows(demonstrations: Demonstrations) -> int:
@@ -136,123 +143,216 @@ def _as_bytes(texts: Iterable[str]) -> NDArray[np.bytes_]:
 
 # LeRobot
 
-USUAL_RATE = 10.0  # Hz
-STATE, EXPERT_CONTROL, SUBTASK = "observation.state", "expert_control", "subtask_index"
+STATE, PLACES, SUBTASK = "observation.state", "observation.environment_state", "subtask_index"
+FILES_IN_CHUNK = 1000  # one for each episode
 FILE = "chunk-{chunk_index:03d}/file-{file_index:03d}.parquet"
-FIRST = FILE.format(chunk_index=0, file_index=0)
-IN_FIRST_FILE = [f"{table}/{part}_index" for table in ("data", "meta/episodes") for part in ("chunk", "file")]
 TEXT = "__index_level_0__"  # the index of a table, to pandas
+SIDE = 256  # pixels of the square pictures
+PICTURE = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+CONSTANT = 1e-5  # what is spread less, as a share of its size, is no news: its noise shall not be scaled up
 Columns = dict[str, NDArray[Any]]  # (frames, ...) each
 
 
 def export_to_lerobot(
-    demonstrations: Demonstrations, output: Path | str, rate: float | None = None, callback: Callback = silent
+    demonstrations: Demonstrations,
+    output: Path | str,
+    rate: float | None = None,
+    pictures: str | None = None,
+    task: Task | None = None,
+    callback: Callback = silent,
 ) -> Path:
     """Write a data set as a new folder of LeRobot's, and return it; `BadInput` where there is something already.
 
-    The `rate` is how many timesteps there are in a second; unless told, it is what the data set says, or else 10.
+    `action` is the control to be imitated. `observation.state` are the agent and the objects as a `StateLayout` has
+    them, and `observation.environment_state` says which places are taken. With `pictures` from the camera of this
+    name, for which each episode happens again, the state is that of the agent alone. The `rate` is how many timesteps
+    there are in a second; unless told, it is what the data set says, or else the environment. The `task` is by default
+    the one that is registered under the name in the data set.
     """
-    source = demonstrations.manifest.source if demonstrations.manifest else None
-    rate = rate if rate is not None else (source and source.rate) or USUAL_RATE
-    if not 0 < rate < np.inf:
-        raise BadInput(f"the rate is how many timesteps there are in a second, not {rate}")
-    rows = _rows(demonstrations)
-    tasks: dict[str, int] = {}
-    subtasks = {"": 0}  # where the expert does not say what it is doing
-    parts: list[Columns] = []
-    for number, demonstration in enumerate(demonstrations):
-        if demonstration.steps == 0:
-            raise BadInput(f"episode {number} has no steps, which LeRobot does not know")
-        parts.append(_frames(number, demonstration, rows, rate, tasks, subtasks))
-        callback(Progress("exporting", number + 1, len(demonstrations)))
-    names = [name for name in parts[0] if all(name in part for part in parts)]  # of controls only if all have some
-    frames = {name: np.concatenate([part[name] for part in parts]) for name in names}
-    frames[INDEX] = np.arange(len(frames[INDEX]))
-    with new_folder(Path(output)) as folder:
-        _write_table(folder / "data" / FIRST, {name: _column(array) for name, array in frames.items()})
-        _write_table(folder / "meta/episodes" / FIRST, _index(parts, list(tasks)))
-        _write_texts(folder / f"{TASKS}.parquet", tasks, TASK)
-        _write_texts(folder / "meta/subtasks.parquet", subtasks, SUBTASK)
-        statistics = {name: _statistics(array) for name, array in frames.items()}
-        write_atomically(folder / "meta/stats.json", encode(statistics))
-        info = _info(frames, len(parts), len(tasks), rate, list(demonstrations.spec.agent))
-        write_atomically(folder / INFO, encode(info))
+    manifest, spec = demonstrations.manifest, demonstrations.spec
+    task = task or registered_task(demonstrations.task)
+    source = manifest.source if manifest else None
+    if pictures and (task is None or source):
+        raise BadInput("pictures need the task's own environment, in which the episodes can be run again")
+    scenes = (scene for each in demonstrations for scene in each.scenes(spec))
+    layout = StateLayout(spec, {}) if pictures else StateLayout.of_scenes(spec, scenes)
+    words = task.instruction.format(n=demonstrations.objects) if task else ""
+    with closing(_environment(demonstrations, task, pictures)) if task else nullcontext() as env:
+        rate = rate if rate is not None else (source and source.rate) or (env.steps_per_second if env else USUAL_RATE)
+        if not 0 < rate < np.inf:
+            raise BadInput(f"the rate is how many timesteps there are in a second, not {rate}")
+        with new_folder(Path(output)) as folder:
+            found = _Found(layout, rate, f"observation.images.{pictures}" if pictures else None)
+            for number, demonstration in enumerate(demonstrations):
+                if demonstration.steps == 0:
+                    raise BadInput(f"episode {number} has no steps, which LeRobot does not know")
+                columns = found.add(demonstration, words or _text(demonstration.goals[-1][1]))
+                table = {name: _column(array) for name, array in columns.items()}
+                if env and found.camera:
+                    table[found.camera] = found.add_pictures(_pictures(number, demonstration, env))
+                _write_table(folder / "data" / _file(number), table)
+                callback(Progress("exporting", number + 1, len(demonstrations)))
+            found.write(folder)
     return Path(output)
 
 
-def _frames(
-    number: int, demonstration: Demonstration, rows: int, rate: float, tasks: dict[str, int], subtasks: dict[str, int]
-) -> Columns:
-    """Return the frames of one episode, those of objects and controls only where there are any; number its texts."""
-    steps = demonstration.steps
-    frame = np.arange(steps)
-    last = frame == steps - 1
-    success = last & (demonstration.outcome == SUCCESS)
-    texts = [str(action or "") for action in demonstration.actions]
-    controls = {ACTION: demonstration.executed, EXPERT_CONTROL: demonstration.controls}
-    columns: Columns = {
-        STATE: demonstration.agent[:-1],
-        "observation.environment_state": _padded(demonstration.features[:-1], rows),
-        "observation.visible": _padded(demonstration.visible[:-1], rows).astype(np.float32),
-        **(controls if demonstration.has_controls else {}),
-        SUBTASK: np.array([subtasks.setdefault(text, len(subtasks)) for text in texts], np.int64),
-        "next.reward": success.astype(np.float32),
-        "next.done": last,
-        NEXT_SUCCESS: success,
-        TIME: (frame / rate).astype(np.float32),
-        FRAME: frame,
-        EPISODE: np.full(steps, number),
-        INDEX: frame,
-        TASK: np.full(steps, tasks.setdefault(_text(demonstration.goals[-1][1]), len(tasks))),
-    }
-    flat = {name: array if array.ndim == 1 else array.reshape(steps, -1) for name, array in columns.items()}
-    return {name: array[:, 0] if array.shape[1:] == (1,) else array for name, array in flat.items() if array.size}
+def _environment(demonstrations: Demonstrations, task: Task, camera: str | None) -> SceneEnv:
+    """Return the environment of a data set, in which its episodes can happen again, and be seen by a camera."""
+    look: dict[str, Any] = {"render_mode": "rgb_array", "camera": camera} if camera else {}
+    look |= {"picture_size": (SIDE, SIDE)} if camera and task.takes("picture_size") else {}
+    perception = demonstrations.manifest.settings.perception if demonstrations.manifest else PERFECT
+    return SceneEnv(task, perception=perception, **look, **demonstrations.arguments)
 
 
-def _info(frames: Columns, episodes: int, tasks: int, rate: float, agent: list[str]) -> dict[str, Any]:
-    """Return what info.json says."""
-    return {
-        "codebase_version": V3,
-        "robot_type": None,
-        "total_episodes": episodes,
-        "total_frames": len(frames[INDEX]),
-        "total_tasks": tasks,
-        "chunks_size": 1000,
-        "data_files_size_in_mb": 100,
-        "video_files_size_in_mb": 200,
-        "fps": int(rate) if rate == int(rate) else rate,
-        "splits": {"train": f"0:{episodes}"},
-        "data_path": f"data/{FILE}",
-        "video_path": None,
-        "features": {
-            name: {
-                "dtype": str(array.dtype),
-                "shape": list(array.shape[1:]) or [1],
-                "names": agent if name == STATE else None,
-            }
+def _pictures(number: int, demonstration: Demonstration, env: SceneEnv) -> NDArray[np.uint8]:
+    """Let an episode happen again; return its pictures, (steps, height, width, 3), one before each control."""
+    scene, pictures = env.reset(demonstration.seed), list[NDArray[np.uint8]]()
+    for step, (then, control) in enumerate(
+        zip(demonstration.scenes(env.task.spec), demonstration.executed, strict=False)
+    ):
+        if scene != then:
+            raise BadInput(f"episode {number} differs from step {step} on; see: bilevel demonstrations replay")
+        pictures.append(np.asarray(env.render(), np.uint8))
+        scene = env.step(control)
+    return np.stack(pictures)
+
+
+@dataclass
+class _Found:
+    """What LeRobot wants to know of all episodes, gathered one after the other."""
+
+    layout: StateLayout
+    rate: float
+    camera: str | None  # the name of the column with pictures
+    episodes: list[Columns] = field(default_factory=list)
+    images: list[Columns] = field(default_factory=list)  # sums over the pictures of an episode
+    tasks: dict[str, int] = field(default_factory=dict)
+    subtasks: dict[str, int] = field(default_factory=lambda: {"": 0})  # where the expert does not say what it is doing
+    shape: tuple[int, ...] = ()  # of a picture
+
+    def add(self, demonstration: Demonstration, task: str) -> Columns:
+        """Return the frames of the next episode, with controls only where there are any; number its texts."""
+        steps, number = demonstration.steps, len(self.episodes)
+        frame = np.arange(steps)
+        last = frame == steps - 1
+        success = last & (demonstration.outcome == SUCCESS)
+        texts = [str(action or "") for action in demonstration.actions]
+        seen = [self.layout.encode(scene) for scene in demonstration.scenes(self.layout.spec)[:-1]]
+        controls = {ACTION: demonstration.controls, "executed_control": demonstration.executed}
+        columns: Columns = {
+            STATE: np.stack([numbers for numbers, _ in seen]),
+            PLACES: np.stack([taken for _, taken in seen]),
+            **(controls if demonstration.has_controls else {}),
+            SUBTASK: np.array([self.subtasks.setdefault(text, len(self.subtasks)) for text in texts], np.int64),
+            "next.reward": success.astype(np.float32),
+            "next.done": last,
+            NEXT_SUCCESS: success,
+            TIME: (frame / self.rate).astype(np.float32),
+            FRAME: frame,
+            EPISODE: np.full(steps, number),
+            INDEX: frame + sum(len(episode[FRAME]) for episode in self.episodes),
+            TASK: np.full(steps, self.tasks.setdefault(task, len(self.tasks))),
+        }
+        flat = {name: array if array.ndim == 1 else array.reshape(steps, -1) for name, array in columns.items()}
+        flat = {name: array[:, 0] if array.shape[1:] == (1,) else array for name, array in flat.items() if array.size}
+        self.episodes.append(flat)
+        return flat
+
+    def add_pictures(self, pictures: NDArray[np.uint8]) -> pa.Array:
+        """Return the column of an episode's pictures."""
+        self.shape, shares = pictures.shape[1:], pictures.mean((1, 2)) / 255
+        self.images.append({"mean": shares, "squares": (pictures.astype(np.float32) ** 2).mean((1, 2)) / 255**2})
+        return pa.array([{"bytes": _png(picture), "path": None} for picture in pictures], PICTURE)
+
+    def write(self, folder: Path) -> None:
+        """Write what LeRobot wants to know of all episodes."""
+        names = [name for name in self.episodes[0] if all(name in each for each in self.episodes)]
+        frames = {name: np.concatenate([each[name] for each in self.episodes]) for name in names}
+        _write_table(folder / "meta/episodes" / _file(0), self._index())
+        _write_texts(folder / f"{TASKS}.parquet", self.tasks, TASK)
+        _write_texts(folder / "meta/subtasks.parquet", self.subtasks, SUBTASK)
+        statistics = {name: _statistics(array) for name, array in frames.items()}
+        if self.camera:
+            statistics[self.camera] = self._statistics_of_pictures()
+        write_atomically(folder / "meta/stats.json", encode(statistics))
+        write_atomically(folder / INFO, encode(self._info(frames)))
+
+    def _index(self) -> dict[str, Any]:
+        """Return what the index says of each episode: where it is, and how long."""
+        texts, numbers = list(self.tasks), np.arange(len(self.episodes))
+        lengths = np.array([len(episode[FRAME]) for episode in self.episodes])
+        ends, nowhere = np.cumsum(lengths), np.zeros_like(lengths)
+        return {
+            EPISODE: numbers,
+            "tasks": [[texts[episode[TASK][0]]] for episode in self.episodes],
+            "length": lengths,
+            "dataset_from_index": ends - lengths,
+            "dataset_to_index": ends,
+            "data/chunk_index": numbers // FILES_IN_CHUNK,
+            "data/file_index": numbers % FILES_IN_CHUNK,
+            "meta/episodes/chunk_index": nowhere,
+            "meta/episodes/file_index": nowhere,
+        }
+
+    def _info(self, frames: Columns) -> dict[str, Any]:
+        """Return what info.json says."""
+        names = {STATE: self.layout.names, PLACES: self.layout.places}
+        features: dict[str, Any] = {
+            name: {"dtype": str(array.dtype), "shape": list(array.shape[1:]) or [1], "names": names.get(name)}
             for name, array in frames.items()
-        },
-    }
+        }
+        if self.camera:
+            features[self.camera] = {"dtype": "image", "shape": self.shape, "names": ["height", "width", "channels"]}
+        return {
+            "codebase_version": V3,
+            "robot_type": None,
+            "total_episodes": len(self.episodes),
+            "total_frames": len(frames[INDEX]),
+            "total_tasks": len(self.tasks),
+            "chunks_size": FILES_IN_CHUNK,
+            "data_files_size_in_mb": 100,
+            "video_files_size_in_mb": 200,
+            "fps": int(self.rate) if self.rate == int(self.rate) else self.rate,
+            "splits": {"train": f"0:{len(self.episodes)}"},
+            "data_path": f"data/{FILE}",
+            "video_path": None,
+            "features": features,
+        }
+
+    def _statistics_of_pictures(self) -> dict[str, Any]:
+        """Return the statistics of the pictures' three colours, from 0 to 1."""
+        mean, squares = (np.concatenate([each[name] for each in self.images]).mean(0) for name in ("mean", "squares"))
+        found = {"min": np.zeros(3), "max": np.ones(3), "mean": mean, "std": np.sqrt(squares - mean**2)}
+        count = sum(len(each["mean"]) for each in self.images)
+        return {**{name: values.reshape(3, 1, 1).tolist() for name, values in found.items()}, "count": [count]}
 
 
-def _index(parts: list[Columns], tasks: list[str]) -> dict[str, Any]:
-    """Return what the index says of each episode: where it is, and how long."""
-    lengths = np.array([len(part[FRAME]) for part in parts])
-    ends = np.cumsum(lengths)
-    return {
-        EPISODE: np.arange(len(parts)),
-        "tasks": [[tasks[part[TASK][0]]] for part in parts],
-        "length": lengths,
-        "dataset_from_index": ends - lengths,
-        "dataset_to_index": ends,
-        **dict.fromkeys(IN_FIRST_FILE, np.zeros_like(lengths)),
-    }
+def _file(number: int) -> str:
+    """Return the file of an episode."""
+    return FILE.format(chunk_index=number // FILES_IN_CHUNK, file_index=number % FILES_IN_CHUNK)
+
+
+def _png(picture: NDArray[np.uint8]) -> bytes:
+    buffer = io.BytesIO()
+    Image.fromarray(picture).save(buffer, "PNG")
+    return buffer.getvalue()
 
 
 def _statistics(array: NDArray[Any]) -> dict[str, list[float]]:
-    """Return the statistics of a column, by which LeRobot normalises what its policies see and do."""
+    """Return the statistics of a column, by which LeRobot normalises what its policies see and do.
+
+    A number that is always the same is said to be spread by 1 about itself, so that a change in its last digit, which
+    no demonstration shows, stays small.
+    """
     numbers = np.asarray(array, np.float64).reshape(len(array), -1)
-    found = {"min": numbers.min(0), "max": numbers.max(0), "mean": numbers.mean(0), "std": numbers.std(0)}
+    low, high, mean, spread = numbers.min(0), numbers.max(0), numbers.mean(0), numbers.std(0)
+    same = spread <= CONSTANT * np.maximum(np.abs(mean), 1)
+    found = {
+        "min": np.where(same, mean - 1, low),
+        "max": np.where(same, mean + 1, high),
+        "mean": mean,
+        "std": np.where(same, 1, spread),
+    }
     return {**{name: values.tolist() for name, values in found.items()}, "count": [len(numbers)]}
 
 

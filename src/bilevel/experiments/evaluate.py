@@ -84,7 +84,7 @@ def evaluate(
     )
     for number in (min(evaluation.objects), max(evaluation.objects)):
         policy.check_run(task, number, noise, arguments, perception)
-    if workers is None and policy.render_mode:
+    if workers is None and policy.pictures:
         workers = 1  # pictures take the whole machine
     about = {"task": task.name, "method": policy.method, "policy": policy.policy, "seed": seed, "noise": noise}
     path = None if output is None else Path(output)
@@ -176,7 +176,7 @@ class _Evaluation:
         if self.made is None or self.made[0] != objects:
             if self.made is not None:
                 self.made[1].close()
-            settings = {"render_mode": self.policy.render_mode, "perception": self.perception, **self.arguments}
+            settings = {**self.policy.pictures, "perception": self.perception, **self.arguments}
             env = SceneEnv(self.task, objects, **settings)
             self.made = objects, env, self.policy.make(env)
         _, env, acting = self.made

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from bilevel.lowlevel.encoding import Encoding
+from bilevel.methods.lerobot import PUBLISHED, LeRobotPolicy, find_model
 from bilevel.planning import fast_downward
 from bilevel.planning.planners import PLANNERS, Failure, PlannedPolicy, find_plan, planner_named
 from bilevel.policies.episode import Episode, Seconds
@@ -35,7 +36,7 @@ from bilevel.tasks.scene import Scene
 from bilevel.tasks.scene_env import SUCCESS, SceneEnv
 from bilevel.tasks.task import Labels, Task
 
-EXPERT = "expert"
+EXPERT, LEROBOT = "expert", "lerobot"
 PLANNING_SECONDS = 100.0  # for each plan or policy: what LAMA gets in the paper
 BILEVEL, END_TO_END = "bilevel", "end-to-end"  # what is learned
 ON, OFF = "on", "off"  # state estimation
@@ -59,7 +60,7 @@ class RunnablePolicy:
     digest: str | None = None
     seed: int | None = None  # of learning it
     settings: Mapping[str, Any] = field(default_factory=dict)  # all else that its results depend on
-    render_mode: str | None = None  # for a policy that looks at pictures
+    pictures: Mapping[str, Any] = field(default_factory=dict)  # that it looks at, as arguments of `SceneEnv`
 
     def check_run(
         self, task: Task, objects: int, noise: float, arguments: Mapping[str, Any], perception: Perception = PERFECT
@@ -87,6 +88,7 @@ class Options(NamedTuple):
     recovery: Recovery | None = None  # by default that of the policy
     estimation: str | None = None  # on, off, or the folder of a policy whose estimation to use; `None`: its own, if any
     network: Callable[[Encoding, Controls], Any] | None = None  # of a policy whose network is not ours
+    sentence: str = ""  # for a policy that is told in words what to do
 
 
 @dataclass(frozen=True)
@@ -104,14 +106,15 @@ class Method:
     @property
     def is_published(self) -> bool:
         """Whether it is a published model, whose weights nothing stands in for."""
-        return self.load is _vla
+        return self.name in PUBLISHED
 
     def check(self, options: Options) -> None:
         """`BadInput` where something is missing, or given and not needed."""
         plans, has_policy = options.planner or options.planning_seconds, options.policy is not None
         wrong = {
             "needs a --policy; `bilevel learn` makes one": self.training and not has_policy,
-            "takes no --policy": has_policy and not (self.training or self.is_published),
+            "needs a --policy, a folder that LeRobot saved": self.name == LEROBOT and not has_policy,
+            "takes no --policy": has_policy and not (self.training or self.load is _lerobot),
             "does not plan: it takes no --planner and no --planning-seconds": plans and not self.planners,
             f"cannot plan with '{options.planner}', but with {', '.join(self.planners)}": (
                 self.planners and options.planner not in (None, *self.planners)
@@ -125,14 +128,13 @@ class Method:
             if is_wrong:
                 raise BadInput(f"the method '{self.name}' {what}")
 
-    def missing(self, policy: Path | None = None) -> str | None:
-        """Return what it needs, or what a copy of its model lacks, in one line; `None` where it can be run."""
+    def missing(self) -> str | None:
+        """Return what it lacks here, in one line; `None` where it can be run."""
         try:
             if self.is_published:
-                from bilevel.methods.smolvla import find_vla
                 from bilevel.tabletop import opengl
 
-                find_vla(self.name, policy)
+                find_model(self.name)
                 opengl.backend()  # such a model looks at pictures
             self.planning(Options())
         except BadInput as error:
@@ -241,13 +243,14 @@ def _learned(
     )
 
 
-def _vla(method: Method, options: Options) -> RunnablePolicy:
-    """Return a published model, which a user may have in a folder."""
-    from bilevel.methods.smolvla import MODELS, find_vla, make_vla
-
-    settings, name = find_vla(method.name, options.policy), str(options.policy or MODELS[method.name])
-    make = partial(make_vla, settings)
-    return RunnablePolicy(method.name, make, policy=name, digest=settings.digest, render_mode="rgb_array")
+def _lerobot(method: Method, options: Options) -> RunnablePolicy:
+    """Return a policy that LeRobot saved: one in a folder, or a published model."""
+    model = find_model(method.name, options.policy)
+    settings = {**model.settings, "sentence": options.sentence}
+    make, name = partial(LeRobotPolicy, model), str(options.policy or PUBLISHED[method.name].name)
+    return RunnablePolicy(
+        method.name, make, policy=name, digest=model.digest, settings=settings, pictures=model.pictures
+    )
 
 
 def _symbolic(method: Method, options: Options) -> RunnablePolicy:
@@ -284,8 +287,9 @@ _ROWS = (
     Method("ndt-replan", "NdtReplan", _COMPUTES, _bilevel, BILEVEL, CONTINGENT, replan=True),
     Method("pddl-nn", "PddlNN", "a network over all objects and all facts", _end_to_end, END_TO_END),
     Method("pure-nn", "PureNN", "a network over all objects, without facts", _end_to_end, END_TO_END),
-    Method("smolvla", "SmolVLA", "a vision-language-action model, as published", _vla),
-    Method("smolvla-metaworld", "SmolVLA-MW", "the same, trained on MetaWorld", _vla),
+    Method(LEROBOT, "LeRobot", "any policy that LeRobot saved: ACT, Diffusion, SmolVLA, …", _lerobot),
+    Method("smolvla", "SmolVLA", "a vision-language-action model, as published", _lerobot),
+    Method("smolvla-metaworld", "SmolVLA-MW", "the same, trained on MetaWorld", _lerobot),
     Method("lama", "LAMA", "plans for symbols alone, to see how it scales", _symbolic, planners=("lama",)),
 )
 METHODS: Mapping[str, Method] = {method.name: method for method in _ROWS}
@@ -330,7 +334,7 @@ def find_policy(
     folder = None if policy is None else Path(policy)
     row = find_method(method or (read_card(find_folder(folder)).method if folder else BISON))
     strategy = parse_recovery(recovery) if isinstance(recovery, str) else recovery
-    given = Options(folder, recovery=strategy, **options)
+    given = Options(folder, recovery=strategy, sentence=task.instruction if task else "", **options)
     row.check(given)
     found = row.load(row, given)
     if task is not None:

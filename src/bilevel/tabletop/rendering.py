@@ -28,12 +28,14 @@ class Quality:
     height: int
     shadows: bool
     samples: int  # per pixel, for smooth edges
+    paints_arm: bool = True  # in light grey, against which every block's colour stands out
 
 
 QUALITIES = {
     "fast": Quality(width=640, height=480, shadows=False, samples=0),
     "smooth": Quality(width=800, height=600, shadows=False, samples=4),
     "good": Quality(width=960, height=720, shadows=True, samples=4),
+    "metaworld": Quality(width=480, height=480, shadows=False, samples=0, paints_arm=False),
 }
 SMALLEST, LARGEST = 16, 4096  # pixels
 
@@ -46,19 +48,21 @@ CAMERAS = {
     "corner": {"lookat": (-0.105, 0.6, 0.146), "distance": 1.6, "azimuth": 148.4, "elevation": -28.9},
 }
 
-# The arm in light grey, against which every block's colour stands out; MetaWorld has red, white and cyan.
+# MetaWorld's arm is red, white and cyan.
 METAWORLD_RED = (0.5, 0.1, 0.1)
 ARM = (0.82, 0.83, 0.85)
 FINGERS = (0.30, 0.31, 0.33)
 FINGER_GEOMS = ("rail", "leftclaw_it", "rightclaw_it", "leftpad_geom", "rightpad_geom")
 
 
-def check_choices(mode: str | None, quality: str, size: tuple[int, int] | None = None) -> None:
-    """`BadInput` for what is no mode, no quality or no size; no mode at all is one, too."""
+def check_choices(mode: str | None, quality: str, camera: str, size: tuple[int, int] | None = None) -> None:
+    """`BadInput` for what is no mode, quality, camera or size; no mode at all is one, too."""
     if mode not in (None, MODE):
         raise BadInput(f"unknown render mode {mode!r}; the known one: {MODE}")
     if quality not in QUALITIES:
         raise BadInput(f"unknown picture quality {quality!r}; known qualities: {', '.join(QUALITIES)}")
+    if camera not in CAMERAS:
+        raise BadInput(f"unknown camera {camera!r}; known cameras: {', '.join(CAMERAS)}")
     if size is not None and not all(SMALLEST <= length <= LARGEST for length in size):
         raise BadInput(f"a picture has {SMALLEST} to {LARGEST} pixels across and down, not {size[0]} and {size[1]}")
 
@@ -71,7 +75,8 @@ class Canvas:
     ) -> None:
         chosen = QUALITIES[quality]
         width, height = size or (chosen.width, chosen.height)
-        _paint_arm(model)
+        if chosen.paints_arm:
+            _paint_arm(model)
         self._view, self._options = mujoco.MjvCamera(), mujoco.MjvOption()
         for part, value in CAMERAS[camera].items():
             setattr(self._view, part, value)

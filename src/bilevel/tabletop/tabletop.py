@@ -95,6 +95,7 @@ class Tabletop(gymnasium.Env[Observation, NDArray[np.float32]]):
         teleport_rate: float = 0.0,
         render_mode: str | None = None,
         quality: str = "fast",
+        camera: str = "front",
         picture_size: tuple[int, int] | None = None,
         **options: Any,
     ) -> None:
@@ -105,7 +106,7 @@ class Tabletop(gymnasium.Env[Observation, NDArray[np.float32]]):
             raise BadInput(f"{type(self).__name__} takes 1 to {self.max_objects} objects, not {objects}")
         if not 0 <= teleport_rate <= 1:
             raise BadInput(f"the teleport rate is a probability per object and step, 0 to 1, not {teleport_rate}")
-        check_choices(render_mode, quality, picture_size)
+        check_choices(render_mode, quality, camera, picture_size)
         for name, known in self.options.items():
             chosen = options.pop(name, known[0])
             if chosen not in known:
@@ -119,7 +120,7 @@ class Tabletop(gymnasium.Env[Observation, NDArray[np.float32]]):
         self.render_mode = render_mode
         self.quality = quality
         self.picture_size = picture_size
-        self.camera = "front"  # from which pictures are drawn; to be set before the first
+        self.camera = camera
         self.slots = Slots(self.scene_spec, self.name_objects())
         self._blocks = self.slots.rows("block")
         self._block_names = self.slots.of_type("block")

@@ -10,7 +10,7 @@ from bilevel.symbolic.domain import BadInput
 from bilevel.tasks.controls import Control, Controls, controls_of
 from bilevel.tasks.perception import PERFECT, Perception, Sensor
 from bilevel.tasks.scene import Scene
-from bilevel.tasks.task import PICTURE_SIZE, QUALITY, RENDER_MODE, Expert, Snapshot, Task, call
+from bilevel.tasks.task import CAMERA, PICTURE_SIZE, QUALITY, RENDER_MODE, Expert, Snapshot, Task, call
 
 SUCCESS, STEP_LIMIT, TERMINATED = "success", "step limit", "terminated"  # outcomes; an environment may have its own
 USUAL_RATE = 30.0  # steps per second, for environments that do not say it
@@ -35,14 +35,15 @@ class SceneEnv:
         *,
         render_mode: str | None = None,
         quality: str | None = None,
+        camera: str | None = None,
         picture_size: tuple[int, int] | None = None,
         perception: Perception = PERFECT,
         **arguments: Any,
     ) -> None:
         """Make the environment with so many objects; `arguments` are further ones of the task's `make_env`.
 
-        A `quality` of pictures, such as "good", matters only where `make_env` knows some; a `picture_size`, (width,
-        height), needs one that can be told. By default, everything is seen as it is.
+        A `quality` of pictures, such as "good", and a `camera` matter only where `make_env` knows some; a
+        `picture_size`, (width, height), needs one that can be told. By default, everything is seen as it is.
         """
         task.check_objects(objects)
         task.check_arguments(arguments)
@@ -50,8 +51,8 @@ class SceneEnv:
             raise BadInput(f"no pictures of the task '{task.name}': its make_env takes no {RENDER_MODE}")
         if picture_size and not task.takes(PICTURE_SIZE):
             raise BadInput(f"the task '{task.name}' has pictures of one size: its make_env takes no {PICTURE_SIZE}")
-        quality = quality if task.takes(QUALITY) else None
-        about = {RENDER_MODE: render_mode, QUALITY: quality, PICTURE_SIZE: picture_size}
+        known = {name: value for name, value in ((QUALITY, quality), (CAMERA, camera)) if task.takes(name)}
+        about = {RENDER_MODE: render_mode, PICTURE_SIZE: picture_size, **known}
         pictures = {name: value for name, value in about.items() if value}
         self.env = call("make_env(objects={objects})", task.make_env, objects=objects, **pictures, **arguments)
         self.task, self.objects, self.arguments = task, objects, arguments

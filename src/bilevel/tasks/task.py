@@ -26,7 +26,7 @@ from bilevel.tasks.spec import Spec
 
 STEPS_PER_OBJECT = 2048  # the paper's limit
 # Arguments of `make_env`. All but the first are about pictures alone, which decide nothing in an episode.
-OBJECTS, RENDER_MODE, QUALITY, PICTURE_SIZE = "objects", "render_mode", "quality", "picture_size"
+OBJECTS, RENDER_MODE, QUALITY, PICTURE_SIZE, CAMERA = "objects", "render_mode", "quality", "picture_size", "camera"
 # Arguments that we give, so that environments cannot be told them otherwise.
 NOT_OF_ENVIRONMENTS = ("task", OBJECTS, "seed", "seeds", "steps", "noise", "perception", RENDER_MODE)
 
@@ -113,9 +113,9 @@ class Task:
     """All that the package knows of a task.
 
     `make_env(objects=n, **arguments)` makes a Gymnasium environment with n objects; it may take further arguments, a
-    `render_mode`, and a `quality` and a `picture_size` (width, height) of pictures. `perceive(observation, info, env)`
-    gives the scene, `label(scene)` the facts that hold in it, `goal(scene)` those that are wanted. Where actions are
-    yet to be learned from demonstrations, the `domain` has none, or is `None`. The rest is optional.
+    `render_mode`, and a `quality`, a `camera` and a `picture_size` (width, height) of pictures. `perceive(observation,
+    info, env)` gives the scene, `label(scene)` the facts that hold in it, `goal(scene)` those that are wanted. Where
+    actions are yet to be learned from demonstrations, the `domain` has none, or is `None`. The rest is optional.
     """
 
     name: str
@@ -170,7 +170,7 @@ class Task:
             name: parameter.default
             for name, parameter in self._parameters.items()
             if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
-            and name not in (OBJECTS, RENDER_MODE, QUALITY, PICTURE_SIZE)
+            and name not in (OBJECTS, RENDER_MODE, QUALITY, CAMERA, PICTURE_SIZE)
         }
 
     @property

@@ -1,4 +1,4 @@
-"""Speaks as vla_server does, without any model. How it behaves is the name of the "model" that it is told to run.
+"""Speaks as lerobot_server does, without any model. How it behaves is the name of the "model" that it is told to run.
 
 What it is asked it writes beside that, one line of JSON for each question. It prints, too.
 """
@@ -40,7 +40,7 @@ def main(pipe: str, model: str, backbone: str, device: str) -> None:
         else:
             print("Loading weights …", flush=True)  # as LeRobot does
             taken += 1
-            connection.send({"values": values, "wants_image": taken % CHUNK == 0})
+            connection.send({"values": values, "wants_picture": taken % CHUNK == 0})
 
 
 if __name__ == "__main__":

@@ -1,0 +1,73 @@
+"""Commands about LeRobot: make its environment, fetch a published model, say whether a policy can be run."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from bilevel.cli.options import argument, command, option
+from bilevel.cli.output import answer
+from bilevel.symbolic.domain import BadInput
+
+
+@command("lerobot install", "", json=False)
+def install() -> None:
+    """Make the virtual environment in which LeRobot runs its policies: 2 to 8 gigabytes, fetched by pip.
+
+    It is in the folder that BILEVEL_LEROBOT names, or in the user's cache. Pip's own variables hold, such as
+    PIP_EXTRA_INDEX_URL for builds of torch for the CPU, which are small. `lerobot-train` is in its folder bin.
+    """
+    from bilevel.methods import lerobot
+
+    run_all(lerobot.install_commands())
+    folder = lerobot.environment_folder()
+    versions = ", ".join(f"{name} {version}" for name, version in lerobot.installed_versions(folder).items())
+    print(f"{versions} are in {folder}")
+
+
+@command("lerobot fetch", "smolvla-metaworld", json=False)
+@argument("method", "TEXT", "smolvla or smolvla-metaworld.")
+def fetch(method: str) -> None:
+    """Download a published model into Hugging Face's cache: the policy, and its backbone's settings and tokenizer.
+
+    Nothing else but `reproduce --methods smolvla smolvla-metaworld` ever downloads a model.
+    """
+    from bilevel.methods.lerobot import PUBLISHED, fetch_commands
+
+    if method not in PUBLISHED:
+        raise BadInput(f"unknown model '{method}'; known models: {', '.join(PUBLISHED)}")
+    run_all(fetch_commands(method))
+
+
+def run_all(commands: Iterable[Sequence[str]]) -> None:
+    """Run one command after the other, each shown, and allowed to download; `BadInput` for the first that fails."""
+    environment = {name: value for name, value in os.environ.items() if name not in ("HF_HUB_OFFLINE", "PYTHONPATH")}
+    for words in commands:
+        print(f"$ {' '.join(words).splitlines()[0]}", flush=True)
+        code = subprocess.run(words, stdin=subprocess.DEVNULL, env=environment).returncode
+        if code != 0:
+            raise BadInput(f"exit code {code} of: {' '.join(words)}")
+
+
+@command("lerobot check", "--policy outputs/train/act/checkpoints/last/pretrained_model")
+@option("--policy", "DIR", "A policy that LeRobot saved (by default the published models are looked for).")
+def check(policy: Path | None) -> int:
+    """Load a policy that LeRobot saved, or the published models, as `evaluate` does; say what is missing.
+
+    The exit code is 1 if one cannot be run.
+    """
+    from bilevel.methods.lerobot import PUBLISHED, environment_folder, find_model, loaded_server
+
+    def state(method: str) -> str:
+        try:
+            model = find_model(method, policy)
+            loaded_server(model)
+        except BadInput as error:
+            return f"not run: {error}"
+        return f"ready: {model.config.type} on {model.device}"
+
+    found = {method: state(method) for method in (("lerobot",) if policy else PUBLISHED)}
+    answer({"environment": environment_folder(), **found})
+    return 1 if any(text.startswith("not") for text in found.values()) else 0
