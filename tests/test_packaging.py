@@ -144,7 +144,7 @@ def test_every_package_that_is_imported_comes_along_or_has_an_extra(built: Built
     others = modules - set(sys.stdlib_module_names) - {"bilevel"}
     always = requirements(built.about)
     optional = {name for name in others if not distributions(name) & always}
-    assert optional >= {"torch", "mujoco", "av", "PIL", "pyarrow", "ray", "jinja2", "matplotlib"}
+    assert optional >= {"torch", "av", "PIL", "pyarrow", "ray", "jinja2", "matplotlib"}
     assert optional <= set(cli.EXTRAS)
     for name in optional:
         assert distributions(name) & brought(requirements(built.about, cli.EXTRAS[name])), name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
 from dataclasses import replace
@@ -10,14 +11,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from bilevel.demonstrations.collect import collect
 from bilevel.demonstrations.dataset import Demonstration, Demonstrations, file_name
 from bilevel.demonstrations.importing.importer import read_recordings
 from bilevel.progress import Progress
 from bilevel.symbolic.domain import BadInput
+from bilevel.tasks.layout import StateLayout
 from bilevel.tasks.scene_env import STEP_LIMIT
 from bilevel.tasks.task import Task
+from drawn_task import DRAWN
 from tiny_task import TINY, TINY_ACTING, TINY_DISCRETE
 
 minari = pytest.importorskip("minari", reason="formats of the extra `data`")
@@ -50,7 +54,8 @@ def export(data: Demonstrations, form: str, folder: Path, **further: Any) -> str
 
 
 def all_of(data: Demonstrations, *items: Demonstration) -> Demonstrations:
-    return Demonstrations(items, task=data.task, spec=data.spec, domain=data.domain, controls=data.controls)
+    about: dict[str, Any] = {name: getattr(data, name) for name in ("task", "spec", "domain", "controls", "arguments")}
+    return Demonstrations(items, **about)
 
 
 def same(one: Any, other: Any) -> bool:
@@ -68,7 +73,8 @@ def test_what_was_exported_comes_back_as_it_was(task: Task, form: str, tmp_path:
     steps = [each.steps for each in data]
     assert [len(episode.observations) for episode in episodes] == [n + (form == "minari") for n in steps]
     for episode, each in zip(episodes, data, strict=True):
-        assert np.array_equal(np.array(episode.controls), each.executed[: len(episode.observations) - 1])
+        controls = each.executed if form == "minari" else each.controls
+        assert np.array_equal(np.array(episode.controls), controls[: len(episode.observations) - 1])
 
 
 @pytest.mark.parametrize("form", FORMATS)
@@ -86,39 +92,66 @@ def test_an_export_that_fails_leaves_nothing(data: Demonstrations, form: str, tm
 # LeRobot
 
 
-def test_frames_are_padded_and_controls_left_out_where_there_are_none(data: Demonstrations, tmp_path: Path) -> None:
+def table_of(folder: Path, episode: int = 0) -> Any:
+    return pq.read_table(folder / "data" / "chunk-000" / f"file-{episode:03d}.parquet")
+
+
+def info_of(folder: Path) -> dict[str, Any]:
+    about: dict[str, Any] = json.loads((folder / "meta" / "info.json").read_text())
+    return about
+
+
+def test_every_number_of_a_state_has_a_name_and_places_are_free_where_there_are_fewer_objects(
+    data: Demonstrations, tmp_path: Path
+) -> None:
     more = collect(TINY, tmp_path / "more", objects=3, episodes=1)
     folder = export_to_lerobot(all_of(data, data[0], more[0]), tmp_path / "there")
-    table = pq.read_table(folder / "data" / "chunk-000" / "file-000.parquet")
-    rows = np.stack(table["observation.environment_state"].to_numpy())[: data[0].steps].reshape(-1, 6, 4)
-    assert rows[:, :4].tobytes() == data[0].features[:-1].tobytes()
-    assert not rows[:, 4:].any()
+    features = info_of(folder)["features"]
+    layout = StateLayout.of_names(data.spec, features["observation.state"]["names"])
+    assert features["observation.environment_state"]["names"] == layout.places
+    numbers = np.stack(table_of(folder)["observation.state"].to_numpy())
+    scenes = data[0].scenes(data.spec)[:-1]
+    assert numbers.tolist() == [layout.encode(scene)[0].tolist() for scene in scenes]
+    column = {name: number for number, name in enumerate(layout.names)}
+    assert numbers[-1, column["parcel[1].x"]] == list(scenes[-1].of_type("parcel"))[1].x
+    assert not numbers[:, column["parcel[2].x"]].any()
+    taken = np.stack(table_of(folder)["observation.environment_state"].to_numpy())
+    assert dict(zip(layout.places, taken[0], strict=True))["parcel[2]"] == 0
+    with pytest.raises(BadInput, match="places for 2 objects of the type 'parcel', but 3 are there"):
+        StateLayout.of_scenes(data.spec, scenes).encode(more[0].scenes(data.spec)[-1])
+
+
+def test_actions_are_to_be_imitated_and_left_out_where_there_are_none(data: Demonstrations, tmp_path: Path) -> None:
+    table = table_of(export_to_lerobot(data, tmp_path / "there"))
+    assert np.array_equal(np.stack(table["action"].to_numpy()), data[0].controls)
+    assert np.array_equal(np.stack(table["executed_control"].to_numpy()), data[0].executed)
+    assert not np.array_equal(data[0].controls, data[0].executed)
     export_to_lerobot(all_of(data, replace(data[0], has_controls=False)), tmp_path / "silent")
-    assert "action" not in json.loads((tmp_path / "silent" / "meta" / "info.json").read_text())["features"]
+    assert "action" not in info_of(tmp_path / "silent")["features"]
 
 
-def test_lerobot_reads_every_frame(data: Demonstrations, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    lerobot = pytest.importorskip(
-        "lerobot.datasets.lerobot_dataset", reason="lerobot is not installed", exc_type=ImportError
-    )
-    dataset = lerobot.LeRobotDataset("bilevel/tiny", root=export_to_lerobot(data, tmp_path / "there", rate=20))
-    assert (dataset.fps, dataset.num_episodes, len(dataset)) == (20, 3, sum(each.steps for each in data))
-    frames = iter(range(len(dataset)))
-    for demonstration in data:
-        for step in range(demonstration.steps):
-            frame = dataset[next(frames)]
-            assert (frame["observation.state"].numpy() == demonstration.agent[step]).all()
-            assert (frame["observation.environment_state"].numpy() == demonstration.features[step].ravel()).all()
-            assert (frame["observation.visible"].numpy() == demonstration.visible[step]).all()
-            assert (frame["action"].numpy() == demonstration.executed[step]).all()
-            assert (frame["expert_control"].numpy() == demonstration.controls[step]).all()
-            assert frame["subtask"] == str(demonstration.actions[step])
-            assert frame["task"] == "at(parcel1, spot1) & at(parcel2, spot2)"
-            assert bool(frame["next.success"]) == (step == demonstration.steps - 1)
-    controls = np.concatenate([each.executed for each in data])
-    assert np.allclose(dataset.meta.stats["action"]["mean"], controls.mean(0), atol=1e-6)
-    assert np.allclose(dataset.meta.stats["action"]["std"], controls.std(0), atol=1e-6)
+def test_what_never_changes_is_not_scaled_up(data: Demonstrations, tmp_path: Path) -> None:
+    folder = export_to_lerobot(data, tmp_path / "there")
+    spread = json.loads((folder / "meta" / "stats.json").read_text())["observation.state"]["std"]
+    assert min(spread) > 1e-3
+
+
+def test_pictures_are_those_of_the_same_episode(tmp_path: Path) -> None:
+    drawn = collect(DRAWN, tmp_path / "drawn", objects=1, episodes=2, noise=0.5)
+    folder = export_to_lerobot(drawn, tmp_path / "there", pictures="corner", task=DRAWN)
+    features = info_of(folder)["features"]
+    assert features["observation.images.corner"]["shape"] == [100, 160, 3]
+    assert features["observation.state"]["names"] == [f"agent.{name}" for name in drawn.spec.agent]
+    assert info_of(folder)["fps"] == 30
+    pictures = table_of(folder, 1)["observation.images.corner"].to_pylist()
+    colours = [np.asarray(Image.open(io.BytesIO(picture["bytes"])))[0, 0] for picture in pictures]
+    agents = drawn[1].agent[:-1, :2]
+    assert np.allclose(colours, [(*(100 + 60 * place), 0) for place in agents], atol=1.01)
+    other = replace(drawn[0], seed=drawn[1].seed)
+    with pytest.raises(BadInput, match="episode 0 differs from step 0 on; see: bilevel demonstrations replay"):
+        export_to_lerobot(all_of(drawn, other), tmp_path / "other", pictures="corner", task=DRAWN)
+    with pytest.raises(BadInput, match="pictures need the task's own environment"):
+        export_to_lerobot(drawn, tmp_path / "unknown", pictures="corner")
 
 
 # Minari

@@ -19,6 +19,7 @@ from bilevel.demonstrations.dataset import Demonstrations
 from bilevel.demonstrations.export import export_to_lerobot
 from bilevel.methods.lerobot import Config, LeRobotModel, ModelServer, environment_folder, find_model
 from bilevel.symbolic.domain import BadInput
+from bilevel.tasks.registry import find_task
 
 pytestmark = pytest.mark.skipif("BILEVEL_LEROBOT" not in os.environ, reason="`make test-lerobot` runs these")
 IN_LEROBOT = str(Path(__file__).with_name("in_lerobot.py"))
@@ -40,7 +41,7 @@ def lerobot(program: str, *words: object) -> str:
 @pytest.fixture(scope="module")
 def blocks(tmp_path_factory: pytest.TempPathFactory) -> Demonstrations:
     folder = tmp_path_factory.mktemp("data") / "blocks"
-    return bilevel.collect("blocks", folder, objects=1, episodes=2, seed=0, noise=0.5)
+    return bilevel.collect(find_task("blocks"), folder, objects=1, episodes=2, seed=0, noise=0.5)
 
 
 def train(data: Demonstrations, folder: Path, kind: str, *options: str, pictures: str | None = None) -> Path:
@@ -58,8 +59,10 @@ def train(data: Demonstrations, folder: Path, kind: str, *options: str, pictures
 def differences(model: LeRobotModel, observations: dict[str, Any], folder: Path) -> float:
     """Return by how much our server's actions differ at most from those of LeRobot's own evaluation."""
     np.savez(folder / "seen.npz", sentence=SENTENCE, **observations)
-    theirs = json.loads(lerobot("python", IN_LEROBOT, "steps", model.folder, folder / "seen.npz", SEED).splitlines()[-1])
-    server, ours, wants_picture = ModelServer(model), [], model.picture is not None
+    theirs = json.loads(
+        lerobot("python", IN_LEROBOT, "steps", model.folder, folder / "seen.npz", SEED).splitlines()[-1]
+    )
+    server, ours, wants_picture = ModelServer(model), [], model.config.camera is not None
     server.ask({"seed": SEED})
     for step in range(STEPS):
         question: dict[str, Any] = {"sentence": SENTENCE, "observation.state": observations["state"][step].tolist()}
@@ -70,7 +73,7 @@ def differences(model: LeRobotModel, observations: dict[str, Any], folder: Path)
             question |= {"size": pixels.shape[:2], "pixels": pixels.tobytes()}
         answer = server.ask(question)
         ours.append(answer["values"])
-        wants_picture = model.picture is not None and answer["wants_picture"]
+        wants_picture = model.config.camera is not None and answer["wants_picture"]
     server.close()
     assert np.ptp(ours, axis=0).max() > 0.01
     return float(np.abs(np.subtract(ours, theirs)).max())
@@ -83,8 +86,8 @@ def random_observations(model: LeRobotModel) -> dict[str, Any]:
     found: dict[str, Any] = {"state": rng.normal(size=(STEPS, *shapes["observation.state"])).astype(np.float32)}
     if "observation.environment_state" in shapes:
         found["places"] = np.ones((STEPS, *shapes["observation.environment_state"]), np.float32)
-    if model.picture:
-        found["pixels"] = rng.integers(0, 256, (STEPS, *model.picture, 3), dtype=np.uint8)
+    if model.config.camera:
+        found["pixels"] = rng.integers(0, 256, (STEPS, *shapes[model.config.camera][1:], 3), dtype=np.uint8)
     return found
 
 
@@ -97,7 +100,7 @@ def test_lerobot_learns_from_states_and_we_run_what_it_saved(
     assert differences(model, random_observations(model), tmp_path) == 0
     records = bilevel.evaluate(policy, "blocks", method="lerobot", objects=[1], episodes=1, output=tmp_path / "records")
     assert records[0].settings["type"] == words[0]
-    assert records[0].settings["sentence"].startswith("Put every block")
+    assert str(records[0].settings["sentence"]).startswith("Put every block")
     with pytest.raises(BadInput, match="places for 1 objects of the type 'block', but 2 are there"):
         bilevel.evaluate(policy, "blocks", method="lerobot", objects=[2], episodes=1)
 
@@ -105,7 +108,7 @@ def test_lerobot_learns_from_states_and_we_run_what_it_saved(
 def test_lerobot_learns_from_pictures_and_we_run_what_it_saved(blocks: Demonstrations, tmp_path: Path) -> None:
     policy = train(blocks, tmp_path, *FROM_PICTURES, pictures="corner")
     model = find_model("lerobot", policy)
-    assert (model.picture, model.camera) == ((256, 256), "corner")
+    assert (model.pictures["picture_size"], model.pictures["camera"]) == ((256, 256), "corner")
     assert differences(model, random_observations(model), tmp_path) == 0
     records = bilevel.evaluate(policy, "blocks", method="lerobot", objects=[3], episodes=1)
     assert len(records) == 1

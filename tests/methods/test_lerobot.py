@@ -1,4 +1,4 @@
-"""SmolVLA as a policy, with a process that answers and has no model: what goes over, what comes back, what lacks."""
+"""Policies of LeRobot, with a process that answers and has no model: what goes over, what comes back, what lacks."""
 
 from __future__ import annotations
 
@@ -7,59 +7,63 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import bilevel
 from bilevel.experiments.rows import PAPER_TASKS as PAPERS_TASKS
-from bilevel.methods import smolvla
-from bilevel.methods.smolvla import (
-    BACKBONE,
+from bilevel.methods import lerobot
+from bilevel.methods.lerobot import (
     BACKBONE_FILES,
-    MODELS,
     POLICY_FILES,
+    PUBLISHED,
+    Config,
+    LeRobotModel,
+    LeRobotPolicy,
     ModelServer,
-    VlaPolicy,
-    VlaSettings,
-    find_vla,
-    make_vla,
+    PolicyInput,
+    find_model,
 )
 from bilevel.policies.episode import Episode
 from bilevel.policies.rollout import rollout
 from bilevel.symbolic.domain import BadInput
 from bilevel.tabletop import TASKS
+from bilevel.tasks.layout import StateLayout
 from bilevel.tasks.scene_env import SceneEnv
 from drawn_task import DRAWN
 from tiny_task import TINY_DISCRETE
 
-FAKE = Path(__file__).with_name("fake_vla_server.py")
-INSTRUCTION = "Deliver the parcel."
+FAKE = Path(__file__).with_name("fake_lerobot_server.py")
+INSTRUCTION = "Deliver {n} parcels."
+TOLD = replace(DRAWN, instruction=INSTRUCTION)
 STEPS = 12
+PICTURE, STATE = PolicyInput("VISUAL", (3, 64, 96)), PolicyInput("STATE", (6,))
+LOOKS = Config("smolvla", {"observation.images.corner": PICTURE, "observation.state": STATE})
 
 
 @pytest.fixture(autouse=True)
 def no_server_is_left() -> Iterator[None]:
     yield
-    for server in smolvla._LOADED.values():
+    for server in lerobot._LOADED.values():
         server.close()
-    smolvla._LOADED.clear()
+    lerobot._LOADED.clear()
 
 
 @pytest.fixture
 def env() -> SceneEnv:
-    return SceneEnv(DRAWN, 1, render_mode="rgb_array")
+    return SceneEnv(TOLD, 1, render_mode="rgb_array")
 
 
-def settings(folder: Path, behaviour: str = "well", **others: Any) -> VlaSettings:
-    return VlaSettings(sys.executable, str(folder / behaviour), "none", server=str(FAKE), **others)
+def model(folder: Path, behaviour: str = "well", **others: Any) -> LeRobotModel:
+    settings: dict[str, Any] = {"config": LOOKS, "server": str(FAKE), **others}
+    return LeRobotModel(sys.executable, str(folder / behaviour), **settings)
 
 
-def policy(env: SceneEnv, settings: VlaSettings) -> VlaPolicy:
-    return VlaPolicy(settings, env, INSTRUCTION)
-
-
-def run(env: SceneEnv, policy: VlaPolicy, seed: int = 3) -> Episode:
+def run(env: SceneEnv, policy: LeRobotPolicy, seed: int = 3) -> Episode:
     steps = iter(range(STEPS - 1))
     return rollout(env, policy, seed, stop=lambda: next(steps, None) is None)
 
@@ -71,30 +75,74 @@ def asked(folder: Path) -> list[dict[str, Any]]:
 
 
 def test_what_goes_over(env: SceneEnv, tmp_path: Path) -> None:
-    actor = policy(env, settings(tmp_path, device="cpu"))
+    actor = LeRobotPolicy(model(tmp_path, backbone="any"), env)
     assert run(env, actor).steps == STEPS
     acts, scene = asked(tmp_path), env.reset(3)
-    assert {(act["device"], act["sentence"]) for act in acts} == {("cpu", INSTRUCTION)}
-    assert acts[0]["state"] == scene.values.tolist() != acts[1]["state"]
+    assert {(act["device"], act["sentence"]) for act in acts} == {("cpu", "Deliver 1 parcels.")}
+    assert acts[0]["observation.state"] == scene.values.tolist() != acts[1]["observation.state"]
     assert (actor.goal, actor.action) == (env.labels.goal(scene), None)
-    side = [100, 100]  # the middle of a picture, when it is wanted
-    assert [act.get("image") for act in acts] == ([side] + [None] * 4) * 2 + [side, None]
-    assert {act["bytes"] for act in acts if "image" in act} == {3 * 100 * 100}
+    size = [100, 160]  # of a picture, when it is wanted
+    assert [act.get("size") for act in acts] == ([size] + [None] * 4) * 2 + [size, None]
+    assert {act["bytes"] for act in acts if "size" in act} == {3 * 100 * 160}
 
 
-def test_an_environment_must_draw_and_take_numbers(tmp_path: Path) -> None:
-    blind = SceneEnv(DRAWN, 1)
+def test_a_state_is_told_by_the_names_in_the_training_data(tmp_path: Path) -> None:
+    env = SceneEnv(DRAWN, 1)
+    layout = StateLayout(DRAWN.spec, {"parcel": 2, "spot": 2})
+    inputs = {"observation.state": STATE, "observation.environment_state": PolicyInput("ENV", (4,))}
+    told = model(tmp_path, config=Config("act", inputs))
+    with pytest.raises(BadInput, match=r"no names of its numbers: put info\.json of its training data beside it"):
+        LeRobotPolicy(told, env)
+    (tmp_path / "well").mkdir()
+    (tmp_path / "data" / "meta").mkdir(parents=True)
+    about = {"features": {"observation.state": {"names": layout.names}}}
+    (tmp_path / "data" / "meta" / "info.json").write_text(json.dumps(about))
+    (tmp_path / "well" / "train_config.json").write_text(json.dumps({"dataset": {"root": str(tmp_path / "data")}}))
+    run(env, LeRobotPolicy(told, env))
+    first = asked(tmp_path)[0]
+    assert first["observation.state"] == layout.encode(env.reset(3))[0].tolist()
+    assert first["observation.environment_state"] == [1, 0, 1, 0]
+    assert "size" not in first
+    for names, complaint in (
+        (StateLayout(DRAWN.spec, {"parcel": 1}).names, "there are places for 0 objects of the type 'spot', but 1 are"),
+        (["motor"], "the numbers of the state are not those of the task: motor"),
+    ):
+        about = {"features": {"observation.state": {"names": names}}}
+        (tmp_path / "well" / "info.json").write_text(json.dumps(about))
+        with pytest.raises(BadInput, match=complaint):
+            run(env, LeRobotPolicy(told, env))
+
+
+def test_pictures_are_drawn_as_the_model_knows_them(tmp_path: Path) -> None:
+    assert model(tmp_path).pictures == {"render_mode": "rgb_array", "camera": "corner", "picture_size": (96, 64)}
+    published = model(tmp_path, published=PUBLISHED["smolvla"]).pictures
+    with closing(SceneEnv(TASKS["blocks"], 1, **published)) as env:
+        env.reset(0)
+        assert env.render().shape == (480, 480, 3)
+    assert model(tmp_path, config=Config("act", {})).pictures == {}
+
+
+def test_what_cannot_go_together_is_told(tmp_path: Path) -> None:
+    blind = SceneEnv(TOLD, 1)
     with pytest.raises(BadInput, match="the environment of 'drawn' gives no pictures"):
-        run(blind, policy(blind, settings(tmp_path)))
-    with pytest.raises(BadInput, match="the controls of the task 'tiny-discrete' are a choice"):
-        policy(SceneEnv(TINY_DISCRETE, 1), settings(tmp_path))
+        run(blind, LeRobotPolicy(model(tmp_path), blind))
+    with pytest.raises(BadInput, match="the controls of 'tiny-discrete' are a choice"):
+        LeRobotPolicy(model(tmp_path), SceneEnv(TINY_DISCRETE, 1))
+    with pytest.raises(BadInput, match="the task 'drawn' has no `instruction`"):
+        LeRobotPolicy(model(tmp_path, backbone="any"), SceneEnv(DRAWN, 1))
+    with pytest.raises(BadInput, match=r"the policy wants 'observation\.touch', which scenes do not have"):
+        LeRobotPolicy(model(tmp_path, config=Config("act", {"observation.touch": STATE})), SceneEnv(DRAWN, 1))
 
 
 @pytest.mark.parametrize(
     ("behaviour", "others", "complaint"),
     [
         ("six numbers", {}, "its actions are 6 numbers, but a control of the task 'drawn' is 3"),
-        ("two numbers", {"cut_actions": True}, "its actions are 2 numbers, but a control of the task 'drawn' is 3"),
+        (
+            "two numbers",
+            {"published": PUBLISHED["smolvla"]},
+            "its actions are 2 numbers, but a control of the task 'drawn' is 3",
+        ),
         ("not finite", {}, "the model's action is not finite"),
         ("refuses", {}, "the model cannot be run: no GPU: there is none"),
         ("dies", {}, "the process that runs the model ended: exit code 1"),
@@ -104,22 +152,22 @@ def test_what_cannot_be_run_is_told(
     env: SceneEnv, tmp_path: Path, behaviour: str, others: dict[str, Any], complaint: str
 ) -> None:
     with pytest.raises(BadInput, match=complaint):
-        run(env, policy(env, settings(tmp_path, behaviour, **others)))
+        run(env, LeRobotPolicy(model(tmp_path, behaviour, **others), env))
 
 
 @pytest.mark.parametrize(("behaviour", "cut"), [("well", False), ("six numbers", True)])
 def test_controls_are_within_bounds_and_longer_actions_are_cut_where_that_is_wanted(
     env: SceneEnv, tmp_path: Path, behaviour: str, cut: bool
 ) -> None:
-    actor = policy(env, settings(tmp_path, behaviour, cut_actions=cut))
+    actor = LeRobotPolicy(model(tmp_path, behaviour, published=PUBLISHED["smolvla"] if cut else None), env)
     actor.reset(env.reset(3))
     assert actor.act(env.scene).tolist() == pytest.approx([0.1, -0.05, 0.7])
 
 
 OWNER = """
 import sys, time
-from bilevel.methods.smolvla import ModelServer, VlaSettings
-server = ModelServer(VlaSettings(sys.executable, sys.argv[2], "none", server=sys.argv[1]))
+from bilevel.methods.lerobot import Config, LeRobotModel, ModelServer
+server = ModelServer(LeRobotModel(sys.executable, sys.argv[2], Config("act", {}), server=sys.argv[1]))
 print(server._process.pid, flush=True)
 time.sleep(600)
 """
@@ -142,6 +190,73 @@ def test_the_real_server_says_that_lerobot_is_missing(tmp_path: Path) -> None:
     python.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')  # without any installed package
     python.chmod(0o755)
     with pytest.raises(BadInput, match="the model cannot be run: lerobot is not installed for "):
-        ModelServer(VlaSettings(str(python), "any", "none"))
+        ModelServer(LeRobotModel(str(python), "any", LOOKS))
 
 
+# Which models can be run
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """One without an environment for LeRobot, and with nothing from the hub."""
+    monkeypatch.setenv("BILEVEL_LEROBOT", str(tmp_path / "environment"))
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "cache"))
+    return tmp_path
+
+
+def install(folder: Path, **versions: str) -> None:
+    """Make what looks like a virtual environment, in which nothing can be run."""
+    for name, version in versions.items():
+        note = folder / f"lib/python3.11/site-packages/{name}-{version}.dist-info/METADATA"
+        note.parent.mkdir(parents=True)
+        note.write_text(f"Metadata-Version: 2.4\nName: {name}\nVersion: {version}\n")
+
+
+def save(folder: Path, files: tuple[str, ...], **config: Any) -> Path:
+    folder.mkdir(parents=True)
+    for name in files:
+        (folder / name).write_text("{}")
+    (folder / "config.json").write_text(json.dumps(config))
+    return folder
+
+
+def test_what_is_missing_is_said_with_what_to_do(machine: Path) -> None:
+    with pytest.raises(BadInput, match=r"environment: no LeRobot, not 0\.4\.4; .*: bilevel lerobot install"):
+        find_model("smolvla")
+    install(machine / "environment", lerobot="0.4.4", torch="2.13.0+cpu", transformers="4.57.6")
+    for method, published in PUBLISHED.items():
+        with pytest.raises(BadInput, match=f"{published.name}: missing config.json, .*bilevel lerobot fetch {method}"):
+            find_model(method)
+    with pytest.raises(BadInput, match=r"missing config\.json, .*write it with LeRobot's save_pretrained"):
+        find_model("lerobot", machine)
+    policy = save(machine / "policy", POLICY_FILES, type="smolvla", input_features={}, vlm_model_name="some/backbone")
+    with pytest.raises(BadInput, match=r"some/backbone: missing config\.json"):
+        find_model("lerobot", policy)
+
+
+def test_published_models_are_found_by_their_revision_in_the_hubs_cache(machine: Path) -> None:
+    install(machine / "environment", lerobot="0.4.4", torch="2.13.0+cpu", transformers="4.57.6")
+    revision = PUBLISHED["smolvla-metaworld"].revision
+    place = machine / "cache" / "models--jadechoghari--smolvla_metaworld" / "snapshots" / revision
+    save(place, POLICY_FILES, type="smolvla", input_features={}, vlm_model_name="some/backbone")
+    backbone = machine / "cache" / "models--some--backbone"
+    save(backbone / "snapshots" / "c0ffee", BACKBONE_FILES)
+    (backbone / "refs").mkdir()
+    (backbone / "refs" / "main").write_text("c0ffee")
+    found = find_model("smolvla-metaworld")
+    assert (found.folder, found.backbone) == (str(place), str(backbone / "snapshots" / "c0ffee"))
+    assert found.settings == {
+        "type": "smolvla", "device": "cpu", "lerobot": "0.4.4", "torch": "2.13.0+cpu", "transformers": "4.57.6",
+    }  # fmt: skip
+    assert len(found.digest) == 64
+
+
+def test_a_method_for_any_policy_needs_one() -> None:
+    with pytest.raises(BadInput, match="the method 'lerobot' needs a --policy, a folder that LeRobot saved"):
+        bilevel.evaluate(task="blocks", method="lerobot", objects=[1], episodes=1)
+
+
+def test_every_task_of_the_paper_has_an_instruction_that_smolvla_reads_to_its_end() -> None:
+    instructions = [TASKS[name].instruction.format(n=10) for name in PAPERS_TASKS]
+    assert len(set(instructions)) == len(PAPERS_TASKS)
+    assert all("10" in words and len(words.split()) <= 38 for words in instructions)  # of its 48 tokens

@@ -27,32 +27,32 @@ from bilevel.tasks.controls import BoxControls, Control
 from bilevel.tasks.layout import StateLayout
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.scene_env import SceneEnv
+from bilevel.tasks.spec import Spec
 
 SERVER = Path(__file__).with_name("lerobot_server.py")
 ENVIRONMENT_VARIABLE = "BILEVEL_LEROBOT"  # names the folder of LeRobot's environment
 DEVICE_VARIABLE = "BILEVEL_LEROBOT_DEVICE"  # cpu, cuda, cuda:1, …
 VERSION = "0.4.4"
 STATE, PLACES = "observation.state", "observation.environment_state"
-CAMERA = "corner"  # about where LeRobot's MetaWorld has it, which the fine-tuned model was trained with
 SIDE = 480  # pixels of the pictures in LeRobot's MetaWorld
 
 
 class Published(NamedTuple):
-    """A model on the hub; its actions may be those of a longer arm, of which the first numbers are used."""
+    """A model on the hub."""
 
     name: str
     revision: str
-    has_longer_actions: bool = False
+    has_longer_actions: bool = False  # those of another arm, of which the first numbers are used
 
 
 PUBLISHED: Mapping[str, Published] = {  # by their methods
     "smolvla": Published("lerobot/smolvla_base", "main", has_longer_actions=True),
     "smolvla-metaworld": Published("jadechoghari/smolvla_metaworld", "ef3089ecb84eeeb7d33fedab24f6c76180a68900"),
 }
-WEIGHTS, CONFIG = "model.safetensors", "config.json"
+CONFIG, WEIGHTS = "config.json", "model.safetensors"
 POLICY_FILES = (CONFIG, WEIGHTS, "policy_preprocessor.json", "policy_postprocessor.json")
 BACKBONE_FILES = (
-    "config.json",
+    CONFIG,
     "preprocessor_config.json",
     "processor_config.json",
     "tokenizer.json",
@@ -60,10 +60,10 @@ BACKBONE_FILES = (
 )
 
 
-class Feature(msgspec.Struct, frozen=True):
+class PolicyInput(msgspec.Struct, frozen=True):
     """What a policy is told under one name."""
 
-    type: str  # STATE, ENV, VISUAL
+    type: str  # STATE, ENV or VISUAL
     shape: tuple[int, ...]
 
 
@@ -71,9 +71,13 @@ class Config(msgspec.Struct, frozen=True):
     """What config.json says of a policy, as far as that matters here."""
 
     type: str  # act, diffusion, smolvla, …
-    input_features: dict[str, Feature]
-    n_obs_steps: int = 1
+    input_features: dict[str, PolicyInput]
     vlm_model_name: str | None = None  # of a backbone whose weights are in the policy's own file
+
+    @property
+    def camera(self) -> str | None:
+        """The name of the first picture that the policy looks at, if it looks at any."""
+        return next((name for name, feature in self.input_features.items() if feature.type == "VISUAL"), None)
 
 
 class LeRobotModel(NamedTuple):
@@ -82,12 +86,9 @@ class LeRobotModel(NamedTuple):
     python: str  # of LeRobot's environment
     folder: str
     config: Config
-    names: tuple[str, ...] = ()  # of the numbers of its state, if its training data say them
     backbone: str = ""  # a folder
     device: str = "cpu"
-    has_longer_actions: bool = False
-    picture: tuple[int, int] | None = None  # (width, height)
-    camera: str = CAMERA
+    published: Published | None = None
     server: str = str(SERVER)
 
     @property
@@ -103,87 +104,60 @@ class LeRobotModel(NamedTuple):
 
     @property
     def pictures(self) -> dict[str, Any]:
-        """How the environment draws what the policy looks at, as arguments of `SceneEnv`; nothing, if it does not."""
-        if self.picture is None:
+        """How the environment draws what the policy looks at, as arguments of `SceneEnv`; nothing, if it does not.
+
+        Published models see the arm in MetaWorld's colours; others what our exports show.
+        """
+        if self.config.camera is None:
             return {}
-        return {"render_mode": "rgb_array", "quality": "metaworld", "camera": self.camera, "picture_size": self.picture}
+        _, height, width = self.config.input_features[self.config.camera].shape
+        own = {"camera": self.config.camera.rpartition(".")[2], "picture_size": (width, height)}
+        theirs = {"camera": "corner", "picture_size": (SIDE, SIDE), "quality": "metaworld"}
+        return {"render_mode": "rgb_array", **(theirs if self.published else own)}
 
 
 # What is needed
 
 
 def find_model(method: str, folder: Path | None = None) -> LeRobotModel:
-    """Return how to run the policy in a folder, or a published one, which is in the hub's cache.
-
-    `BadInput` says all that is missing at once, and how to get it.
-    """
+    """Return how to run the policy in a folder, or a published one in the hub's cache; `BadInput` where it lacks."""
     environment, published = environment_folder(), PUBLISHED.get(method)
     versions = installed_versions(environment)
-    missing = []
     if versions.get("lerobot") != VERSION:
-        there = f"lerobot {versions['lerobot']}, but {VERSION} is supported" if versions else "no LeRobot"
-        missing.append(f"{environment}: {there}; make it with: bilevel lerobot install")
-    place = folder or (_cached(published.name, published.revision) if published else None)
-    name, remedy = published.name if published else str(folder), f"bilevel lerobot fetch {method}"
-    lacking = [file for file in POLICY_FILES if place is None or not (place / file).is_file()]
-    if lacking:
-        advice = f"get them with: {remedy}" if folder is None else "save the policy with LeRobot's save_pretrained"
-        missing.append(f"{folder or name}: missing {', '.join(lacking)}; {advice}")
-    config = _read(place / CONFIG, Config) if place and not lacking else None
-    backbone = None
-    if config and config.vlm_model_name:
+        there = versions.get("lerobot", "no LeRobot")
+        raise BadInput(f"{environment}: {there}, not {VERSION}; make the environment with: bilevel lerobot install")
+    fetch = f"get it with: bilevel lerobot fetch {method}"
+    if folder is None and published:
+        folder = _complete(_cached(published.name, published.revision), POLICY_FILES, published.name, fetch)
+    folder = _complete(folder, POLICY_FILES, str(folder), "write it with LeRobot's save_pretrained")
+    config = decode(read_bytes(folder / CONFIG), Config, folder / CONFIG)
+    backbone = ""
+    if config.vlm_model_name:
         own = Path(config.vlm_model_name)
-        backbone = own if own.is_dir() else _cached(config.vlm_model_name)
-        lacking = [file for file in BACKBONE_FILES if backbone is None or not (backbone / file).is_file()]
-        if lacking:
-            missing.append(f"{config.vlm_model_name}: missing {', '.join(lacking)}; get them with: {remedy}")
-    if missing or config is None or place is None:
-        raise BadInput(f"the method '{method}' cannot be run: {'; '.join(missing)}")
-    visual = [(name, feature) for name, feature in config.input_features.items() if feature.type == "VISUAL"]
-    picture, camera = None, CAMERA
-    if visual:
-        camera = visual[0][0].removeprefix("observation.images.") if folder and ".images." in visual[0][0] else CAMERA
-        picture = (SIDE, SIDE) if published else (visual[0][1].shape[2], visual[0][1].shape[1])
-    return LeRobotModel(
-        python=str(environment / "bin" / "python"),
-        folder=str(place.absolute()),
-        config=config,
-        names=_names_of_state(place),
-        backbone=str(backbone.absolute()) if backbone else "",
-        device=os.environ.get(DEVICE_VARIABLE) or _usual_device(versions["torch"]),
-        has_longer_actions=published is not None and published.has_longer_actions,
-        picture=picture,
-        camera=camera,
-    )
+        place = own if own.is_dir() else _cached(config.vlm_model_name)
+        backbone = str(_complete(place, BACKBONE_FILES, config.vlm_model_name, fetch).absolute())
+    on_gpu = Path("/dev/nvidiactl").exists() and not versions["torch"].endswith("+cpu")
+    device = os.environ.get(DEVICE_VARIABLE) or ("cuda" if on_gpu else "cpu")
+    python = str(environment / "bin" / "python")
+    return LeRobotModel(python, str(folder.absolute()), config, backbone, device, published)
 
 
-def _read(path: Path, kind: type[Any]) -> Any:
-    return decode(read_bytes(path), kind, path)
+def _complete(folder: Path | None, files: Sequence[str], name: str, advice: str) -> Path:
+    """Return a folder that has all of these files; `BadInput` for any other."""
+    lacking = [file for file in files if folder is None or not (folder / file).is_file()]
+    if folder is None or lacking:
+        raise BadInput(f"{name}: missing {', '.join(lacking)}; {advice}")
+    return folder
 
 
-def _names_of_state(folder: Path) -> tuple[str, ...]:
-    """Return what the numbers of the state are called by the data set that the policy was trained on, if it is known.
-
-    LeRobot notes the folder of the data set beside the policy; its info.json may lie there, too.
-    """
-    path = folder / "info.json"
-    if not path.is_file() and (folder / "train_config.json").is_file():
-        root = (_read(folder / "train_config.json", dict).get("dataset") or {}).get("root")
-        path = Path(str(root)) / "meta" / "info.json"
-    if not path.is_file():
-        return ()
-    names = _read(path, dict).get("features", {}).get(STATE, {}).get("names")
-    return tuple(map(str, names)) if isinstance(names, list) else ()
-
-
-def _cached(hub_name: str, revision: str = "main") -> Path | None:
-    """Return the folder in the hub's cache with the files of a model at a revision, if there is one."""
+def _cached(hub_name: str, revision: str = "main") -> Path:
+    """Return the folder in the hub's cache with the files of a model at a revision, whether or not they are there."""
     home = os.environ.get("HF_HOME") or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "huggingface"
     cache = Path(os.environ.get("HF_HUB_CACHE") or Path(home) / "hub").expanduser()
     folder = cache / f"models--{hub_name.replace('/', '--')}"
     reference = folder / "refs" / revision
     commit = reference.read_text(encoding="utf-8").strip() if reference.is_file() else revision
-    return folder / "snapshots" / commit if (folder / "snapshots" / commit).is_dir() else None
+    return folder / "snapshots" / commit
 
 
 def environment_folder() -> Path:
@@ -195,13 +169,24 @@ def environment_folder() -> Path:
 def installed_versions(folder: Path) -> dict[str, str]:
     """Return the versions in LeRobot's environment as pip noted them, which are sooner read than asked for."""
     places = [str(place) for place in folder.glob("lib/python*/site-packages")]
-    found = {each.name.lower(): each.version for each in metadata.distributions(path=places)}
-    return {name: found[name] for name in ("lerobot", "torch", "transformers") if name in found}
+    names = ("lerobot", "torch", "transformers")
+    return {name: found.version for name in names for found in metadata.distributions(name=name, path=places)}
 
 
-def _usual_device(torch_version: str) -> str:
-    """Return where a build of torch computes: on the GPU if there is one and the build is not for CPUs."""
-    return "cuda" if Path("/dev/nvidiactl").exists() and not torch_version.endswith("+cpu") else "cpu"
+def state_layout(folder: Path, spec: Spec) -> StateLayout | None:
+    """Return what the numbers of a policy's state are, by the data set that it was trained on, if that says it.
+
+    LeRobot notes the folder of the data set beside the policy; a copy of its info.json may lie there, too.
+    """
+    path = folder / "info.json"
+    if not path.is_file() and (folder / "train_config.json").is_file():
+        note = folder / "train_config.json"
+        root = (decode(read_bytes(note), dict[str, Any], note).get("dataset") or {}).get("root")
+        path = Path(str(root)) / "meta" / "info.json"
+    if not path.is_file():
+        return None
+    names = decode(read_bytes(path), dict[str, Any], path).get("features", {}).get(STATE, {}).get("names")
+    return StateLayout.of_names(spec, list(map(str, names))) if isinstance(names, list) else None
 
 
 # PyPI's torchvision is built for CUDA. Beside a build of torch for CPUs its library cannot be loaded, and two of its
@@ -241,9 +226,9 @@ def fetch_commands(method: str) -> Iterator[Sequence[str]]:
     if not program.is_file():
         raise BadInput(f"{program}: there is no such program; make it with: bilevel lerobot install")
     yield str(program), "download", published.name, "--revision", published.revision
-    config = _read((_cached(published.name, published.revision) or Path(published.name)) / CONFIG, Config)
-    if config.vlm_model_name:
-        yield str(program), "download", config.vlm_model_name, *BACKBONE_FILES
+    path = _cached(published.name, published.revision) / CONFIG
+    backbone = decode(read_bytes(path), Config, path).vlm_model_name
+    yield str(program), "download", str(backbone), *BACKBONE_FILES
 
 
 # The policy
@@ -260,16 +245,14 @@ class LeRobotPolicy(LabellingPolicy):
         super().__init__(env.labels)
         self.sentence = env.task.instruction.format(n=env.objects)
         self._model, self._env, self._controls = model, env, env.controls
-        self._layout = StateLayout.of_names(env.task.spec, model.names) if model.names else None
+        self._layout = state_layout(Path(model.folder), env.task.spec)
         inputs = model.config.input_features
-        for name in inputs:
-            if name not in (STATE, PLACES) and inputs[name].type != "VISUAL":
-                raise BadInput(f"{model.folder}: the policy wants '{name}', which no scene of ours has")
+        unknown = [name for name in inputs if name not in (STATE, PLACES) and inputs[name].type != "VISUAL"]
+        if unknown:
+            raise BadInput(f"{model.folder}: the policy wants '{unknown[0]}', which scenes do not have")
         if PLACES in inputs and self._layout is None:
-            raise BadInput(
-                f"{model.folder}: nothing says what its numbers are: put info.json of its training data beside it"
-            )
-        if model.config.vlm_model_name and not self.sentence:
+            raise BadInput(f"{model.folder}: no names of its numbers: put info.json of its training data beside it")
+        if model.backbone and not self.sentence:
             raise BadInput(f"the task '{env.task.name}' has no `instruction`, so nothing tells the policy what to do")
 
     def reset(self, scene: Scene) -> None:
@@ -277,14 +260,15 @@ class LeRobotPolicy(LabellingPolicy):
         super().reset(scene)
         self._server = loaded_server(self._model)
         size, wanted = self._server.action_size, self._controls.size
-        if size < wanted or (size > wanted and not self._model.has_longer_actions):
+        is_longer = self._model.published is not None and self._model.published.has_longer_actions
+        if size < wanted or (size > wanted and not is_longer):
             raise BadInput(
                 f"{self._model.folder}: its actions are {size} numbers, but a control of the task "
                 f"'{self._env.task.name}' is {wanted}; fine-tune the model on such controls"
             )
         seen = hashlib.sha256(scene.values.tobytes() + scene.features.tobytes())
         self._server.ask({"seed": int.from_bytes(seen.digest()[:4], "big")})
-        self._wants_picture = self._model.picture is not None
+        self._wants_picture = self._model.config.camera is not None
 
     def act(self, scene: Scene) -> Control:
         """Return the model's control for what is there now."""
@@ -294,7 +278,7 @@ class LeRobotPolicy(LabellingPolicy):
             image = np.ascontiguousarray(self._env.render(), np.uint8)
             question |= {"size": image.shape[:2], "pixels": image.tobytes()}
         answer = self._server.ask(question)
-        self._wants_picture = self._model.picture is not None and bool(answer["wants_picture"])
+        self._wants_picture = self._model.config.camera is not None and bool(answer["wants_picture"])
         numbers = np.asarray(answer["values"], np.float32)[: self._controls.size]
         if not np.isfinite(numbers).all():
             raise BadInput(f"{self._model.folder}: the model's action is not finite: {numbers.tolist()}")
