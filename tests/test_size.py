@@ -33,7 +33,7 @@ PACKAGES = {
 OWED = {
     "symbolic": 258,
     "rules": 961,
-    "planning": 100,
+    "planning": 79,
     "rule_learning": 10,
     "tasks": 66,
     "policies": 123,

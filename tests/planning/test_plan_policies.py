@@ -67,8 +67,8 @@ def test_a_plan_is_followed_while_its_preconditions_hold() -> None:
 def test_a_plan_never_goes_back_or_jumps() -> None:
     policy = follower(Planner(plan(*PLAN)), replan=False)
     assert choices(policy, [START, after(START, PICK1), after(START, PICK2)]) == [PICK1, PLACE1, None]
-    lacks = "step 2 of 4, place(block1, place1), needs holding(block1)"
-    next_lacks = "step 3 of 4, pick(block2), needs clear(block2), gripper-free()"
+    lacks = "step 2 of 4, place(block1, place1): holding(block1) does not hold"
+    next_lacks = "step 3 of 4, pick(block2): clear(block2) does not hold, gripper-free() does not hold"
     assert policy.failure == (PLAN_BROKEN, f"{lacks}; {next_lacks}")
 
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from bilevel.planning.flips import plan_by_flips
 from bilevel.planning.grounding import Grounding, GroundProblem
 from bilevel.planning.planner import Deadline, Status, TimeUp
-from bilevel.planning.search import breadth_first, search, search_until
+from bilevel.planning.search import cheapest_first, search, search_until
 from bilevel.symbolic.domain import Atom, Domain, Problem
 from bilevel.symbolic.pddl import compiled, parse_adl_domain, parse_domain, parse_problem
 from bilevel.symbolic.semantics import applicable, cost_of, progress, successors
@@ -216,7 +216,7 @@ def test_flips_are_planned_for_as_a_search_through_all_states_does(seed: int, as
     task = Grounding().task(*lamps(seed, switches=5, count=5, asked=asked), Deadline(60))
     if task is not None and task.state & task.goal != task.goal:
         is_flips, plan = plan_by_flips(task, Deadline(60))
-        _, shortest = breadth_first(task, Deadline(60), 10**6)
+        _, shortest = cheapest_first(task, Deadline(60), 10**6)
         assert is_flips
         assert (plan and len(plan)) == (shortest and len(shortest))
 

@@ -219,7 +219,7 @@ def _from_problems(
     domain_path: Path, files: Sequence[Path], algorithm: str, seconds: float, callback: Callback, **planning: Any
 ) -> RulesFound:
     """Learn from all states of problems where these can be listed, else from plans for their goals."""
-    from bilevel.planning.planners import plan_function
+    from bilevel.planning.planners import plan_function, planner_named
     from bilevel.rules.traces import traces_from_problems
 
     domain, problems = read(domain_path, *files)
@@ -233,7 +233,7 @@ def _from_problems(
         if algorithm == "states":
             raise BadInput("--algorithm states: nature makes choices, or every problem has too many states to list")
     planner, seed, orders = planning["planner"], planning["seed"], planning["orders"]
-    plan_for = plan_function(planner, planning["time_limit"])
+    plan_for = plan_function(planner_named(planner), planning["time_limit"])
     found = traces_from_problems(domain, problems, plan_for, orders=orders, seed=seed, callback=callback)
     skipped = {str(files[place]): [*map(str, goals)] for place, goals in found.skipped.items()}
     notes = [f"no plan found for goals of {len(skipped)} of {source}, left out:"] if skipped else []

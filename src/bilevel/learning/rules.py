@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from bilevel.planning.planners import bounded_plan, plan_function
+from bilevel.planning.planners import bounded_plan, plan_function, planner_named
 from bilevel.rules.complete import complete_rules
 from bilevel.rules.rule import Rule
 from bilevel.rules.traces import Trace, segments, traces_from_problems, traces_from_states
@@ -31,7 +31,7 @@ def plan_traces(
 
     rules = learn_rules(plan_traces(domain, problems), domain)
     """
-    plan_for = plan_function(planner, time_limit)
+    plan_for = plan_function(planner_named(planner), time_limit)
     return traces_from_problems(domain, problems, plan_for, orders=orders, seed=seed).traces
 
 

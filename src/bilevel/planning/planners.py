@@ -23,6 +23,7 @@ from bilevel.planning.planner import ContingentPolicy, Deadline, NoModel, Planne
 from bilevel.planning.search import search, search_until
 from bilevel.symbolic.domain import Action, BadInput, Domain, Facts, Outcome, Problem
 from bilevel.symbolic.pddl import compiled, users_action
+from bilevel.symbolic.plans import listed
 from bilevel.symbolic.semantics import GroundAction, ground_action
 
 SEARCH_SHARE = 0.2  # of the time limit of `auto`, for the built-in search
@@ -53,8 +54,7 @@ PLANNERS: Mapping[str, Planner] = {
     "fond": fond,
 }
 
-# Those of them that may be told how to ground a problem.
-SEARCHES: Mapping[str, Callable[..., PlanResult]] = {"auto": search_first, "search": search}
+SEARCHES: Sequence[Callable[..., PlanResult]] = (search_first, search)  # that may be told how to ground a problem
 
 
 def planner_named(name: str) -> Planner:
@@ -90,14 +90,13 @@ GroundPlan = list[tuple[GroundAction, Outcome]]
 MOST_CHECKS = 200_000  # of the states and operators that a bounded search takes up
 
 
-def plan_function(planner: str, time_limit: float) -> Callable[[Domain, Problem], GroundPlan | None]:
+def plan_function(find: Planner, time_limit: float = math.inf) -> Callable[[Domain, Problem], GroundPlan | None]:
     """The planner as a function to a plan spelt out, or `None` where it finds none in time; its failure is an error.
 
-    Its plans are short, whatever actions cost: rules are learned from them.
+    Its plans are short, whatever actions cost: rules are learned from them. The built-in search grounds only once what
+    problems have in common.
     """
-    find = planner_named(planner)
-    if planner in SEARCHES:
-        find = partial(SEARCHES[planner], grounding=Grounding())
+    find = next((partial(each, grounding=Grounding()) for each in SEARCHES if each is find), find)
 
     def plan_for(domain: Domain, problem: Problem) -> GroundPlan | None:
         result = find(domain, replace(problem, costs=None), time_limit)
@@ -115,13 +114,7 @@ def bounded_search(domain: Domain, problem: Problem, time_limit: float, checks: 
     return search_until(Deadline(math.inf, checks), domain, replace(problem, costs=None))
 
 
-def bounded_plan(domain: Domain, problem: Problem) -> GroundPlan | None:
-    """Return a plan spelt out, or `None` where `bounded_search` finds none."""
-    try:
-        result = bounded_search(domain, problem, math.inf)
-    except NoModel:
-        return None
-    return None if result.plan is None else [step.ground(domain) for step in result.steps]
+bounded_plan = plan_function(bounded_search)
 
 
 class Failure(NamedTuple):
@@ -159,14 +152,9 @@ class PlanGuide:
         if not self._plan:
             return "the plan has no steps: the goal was reached when it was made"
         steps = list(enumerate(self._plan, 1))[self._index : self._index + 2]
-        lacks = [f"step {number} of {len(self._plan)}, {step.action}, {_lack(step, state)}" for number, step in steps]
+        unmet = [(number, step.action, listed(step.condition.unmet(state))) for number, step in steps]
+        lacks = [f"step {number} of {len(self._plan)}, {action}: {what}" for number, action, what in unmet]
         return "; ".join(lacks) + (" and was the last" if len(steps) == 1 else "")
-
-
-def _lack(step: GroundAction, state: Facts) -> str:
-    missing = ", ".join(map(str, sorted(step.condition.positive - state)))
-    found = ", ".join(map(str, sorted(step.condition.negative & state)))
-    return f"needs {missing}" if missing else f"must not have {found}"
 
 
 class PlannedPolicy:

@@ -73,8 +73,7 @@ def plan_for_task(task: GroundTask, deadline: Deadline, breadth_first_states: in
     """Return a plan, by the first way that comes to an end; `None` where there is none."""
     finished, plan = (False, None) if task.has_costs else plan_by_flips(task, deadline)
     if not finished:
-        simple_search = uniform_cost if task.has_costs else breadth_first
-        finished, plan = simple_search(task, deadline, breadth_first_states)
+        finished, plan = cheapest_first(task, deadline, breadth_first_states)
     if not finished:
         search, estimate = BestFirst(task, deadline), RelaxedPlans(task, deadline)
         parents, end = search.run(task.state, lambda state: state & task.goal == task.goal, estimate)
@@ -94,44 +93,37 @@ def path_to(state: int, parents: Parents) -> list[tuple[int, int]]:
     return path[::-1]
 
 
-def breadth_first(task: GroundTask, deadline: Deadline, most_states: int) -> tuple[bool, list[GroundOperator] | None]:
-    """Whether the search came to an end within `most_states`, and if so a shortest plan if there is one."""
+def cheapest_first(task: GroundTask, deadline: Deadline, most_states: int) -> tuple[bool, list[GroundOperator] | None]:
+    """Whether the search came to an end within `most_states`, and if so a cheapest plan if there is one.
+
+    Where all actions cost the same it is breadth first, and the plan a shortest one.
+    """
     applicable = ConditionIndex(operator.precondition for operator in task.operators)
     parents: Parents = {task.state: (task.state, -1)}
-    frontier = [task.state]
-    for state in frontier:  # grows while it is read
-        deadline.check()
-        if len(parents) > most_states:
-            return False, None
-        for index in applicable.holding(state):
-            after = task.operators[index].apply(state)
-            if after not in parents:
-                parents[after] = (state, index)
-                if after & task.goal == task.goal:
-                    return True, [task.operators[index] for _, index in path_to(after, parents)]
-                frontier.append(after)
-    return True, None
-
-
-def uniform_cost(task: GroundTask, deadline: Deadline, most_states: int) -> tuple[bool, list[GroundOperator] | None]:
-    """Whether the search came to an end within `most_states`, and if so a cheapest plan if there is one."""
-    applicable = ConditionIndex(operator.precondition for operator in task.operators)
-    parents: Parents = {}
-    queue: list[tuple[float, int, int, int, int]] = [(0, 0, task.state, task.state, -1)]
-    serial = 0
+    costs: dict[int, float] = {task.state: 0}
+    waiting: dict[float, list[int]] = {0: [task.state]}  # the states by what it costs to get there
+    queue: list[float] = [0]  # of these costs
     while queue:
-        deadline.check()
-        cost, _, state, before, index = heapq.heappop(queue)
-        if state in parents:
-            continue
-        parents[state] = before, index
-        if state & task.goal == task.goal:
-            return True, [task.operators[index] for _, index in path_to(state, parents)]
-        if len(parents) > most_states:
-            return False, None
-        for step in applicable.holding(state):
-            operator, serial = task.operators[step], serial + 1
-            heapq.heappush(queue, (cost + operator.cost, serial, operator.apply(state), state, step))
+        cost = heapq.heappop(queue)
+        for state in waiting.pop(cost):
+            deadline.check()
+            if len(parents) > most_states:
+                return False, None
+            if costs[state] < cost:  # as a cheaper way was found
+                continue
+            if state & task.goal == task.goal:
+                return True, [task.operators[index] for _, index in path_to(state, parents)]
+            for index in applicable.holding(state):
+                operator = task.operators[index]
+                after, total = operator.apply(state), cost + operator.cost
+                if total < costs.get(after, inf):
+                    costs[after], parents[after] = total, (state, index)
+                    if after & task.goal == task.goal and not task.has_costs:
+                        return True, [task.operators[index] for _, index in path_to(after, parents)]
+                    if total not in waiting:
+                        waiting[total] = []
+                        heapq.heappush(queue, total)
+                    waiting[total].append(after)
     return True, None
 
 
