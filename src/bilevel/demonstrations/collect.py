@@ -192,75 +192,66 @@ class Recorder:
         return index, write_episode(self.folder, index, demonstration), failures
 
     @cached_property
-    def _env(self) -> SceneEnv:
-        return SceneEnv(self.task, **self.settings.arguments, perception=self.settings.perception)
-
-    @cached_property
-    def _expert(self) -> Policy:
-        return expert_policy(self._env)
+    def _at_work(self) -> tuple[SceneEnv, Policy]:
+        env = SceneEnv(self.task, **self.settings.arguments, perception=self.settings.perception)
+        return env, expert_policy(env)
 
     def record(self, index: int) -> tuple[Demonstration, list[str]]:
         """Return the episode of this number, the first attempt at it that succeeds, and how those before it ended."""
         failures: list[str] = []
         noise = self.settings.noise.amplitude if self.settings.noise else 0.0
         for attempt in range(MOST_ATTEMPTS):
-            recording, seed = Recording(self._env, self._expert), training_seed(self.settings.seed, index, attempt)
-            episode = rollout(self._env, self._expert, seed, noise=noise, callback=recording)
+            seed = training_seed(self.settings.seed, index, attempt)
+            episode, demonstration = record_episode(*self._at_work, seed, noise=noise, attempt=attempt)
             if episode.success and episode.steps:
-                demonstration = recording.demonstration(episode, seed, attempt)
-                demonstration.check(self.task.spec, self._env.controls)
+                demonstration.check(self.task.spec, self._at_work[0].controls)
                 return demonstration, failures
             failures.append(f"{episode.outcome} ({episode.reason})" if episode.reason else "nothing to do")
         what = f"the expert failed {MOST_ATTEMPTS} times at episode {index} ({', '.join(sorted(set(failures)))})"
         raise BadInput(f"{what}; try less noise or other arguments")
 
 
-class Recording:
-    """The callback of a rollout that notes all that a demonstration holds, and what the policy says it is doing."""
+def record_episode(
+    env: SceneEnv, policy: Policy, seed: int, *, noise: float = 0.0, attempt: int = 0
+) -> tuple[Episode, Demonstration]:
+    """Run an episode, and return what happened, and the demonstration of it, with what the policy says it is doing."""
+    transitions: list[Transition] = []
+    actions: list[Action | None] = []
+    snapshots: list[Snapshot] = []
 
-    def __init__(self, env: SceneEnv, policy: Policy) -> None:
-        self._env, self._policy = env, policy
-        self._transitions: list[Transition] = []
-        self._actions: list[Action | None] = []
-        self._snapshots: list[Snapshot] = []
+    def note(transition: Transition) -> None:
+        if env.can_save and len(transitions) % KEYFRAME == 0:
+            snapshots.append(env.save())
+        transitions.append(transition)
+        actions.append(policy.action)
 
-    def __call__(self, transition: Transition) -> None:
-        if self._env.can_save and len(self._transitions) % KEYFRAME == 0:
-            self._snapshots.append(self._env.save())
-        self._transitions.append(transition)
-        self._actions.append(self._policy.action)
+    def array(controls: Sequence[Control]) -> NDArray[Any]:
+        return np.array(controls, env.controls.dtype).reshape(-1, *env.controls.shape)
 
-    def demonstration(self, episode: Episode, seed: int, attempt: int = 0) -> Demonstration:
-        """Return the demonstration of the episode once it is over."""
-        if self._env.can_save:
-            self._snapshots.append(self._env.save())
-        scenes = [*(step.scene for step in self._transitions), episode.scene]
-        events = [*(step.events for step in self._transitions), episode.events]
-        labels = self._env.labels
-        return Demonstration.of(
-            scenes,
-            [labels.state(scene) for scene in scenes],
-            [labels.goal(scene) for scene in scenes],
-            self._array([step.control for step in self._transitions]),
-            executed=self._array([step.executed for step in self._transitions]),
-            actions=tuple(self._actions),
-            events=tuple((now, event) for now, each in enumerate(events) for event in each),
-            outcome=episode.outcome,
-            seed=seed,
-            attempt=attempt,
-            snapshots=_stacked(self._snapshots),
-        )
-
-    def _array(self, controls: Sequence[Control]) -> NDArray[Any]:
-        kind = self._env.controls
-        return np.array(controls, kind.dtype).reshape(-1, *kind.shape)
+    episode = rollout(env, policy, seed, noise=noise, callback=note)
+    if env.can_save:
+        snapshots.append(env.save())
+    scenes = [*(step.scene for step in transitions), episode.scene]
+    events = [*(step.events for step in transitions), episode.events]
+    return episode, Demonstration.of(
+        scenes,
+        [env.labels.state(scene) for scene in scenes],
+        [env.labels.goal(scene) for scene in scenes],
+        array([step.control for step in transitions]),
+        executed=array([step.executed for step in transitions]),
+        actions=tuple(actions),
+        events=tuple((now, event) for now, each in enumerate(events) for event in each),
+        outcome=episode.outcome,
+        seed=seed,
+        attempt=attempt,
+        snapshots=_stacked(snapshots),
+    )
 
 
 def _stacked(snapshots: Sequence[Snapshot]) -> dict[str, NDArray[Any]]:
     """Return each part of the snapshots as one array, (keyframes, ...)."""
-    parts = list(snapshots[0]) if snapshots else []
     try:
-        return {name: np.stack([snapshot[name] for snapshot in snapshots]) for name in parts}
+        return {name: np.stack([each[name] for each in snapshots]) for name in (snapshots[0] if snapshots else ())}
     except (KeyError, ValueError):
         raise BadInput("save(env) must always give the same arrays, each of the same shape") from None
 
@@ -306,9 +297,7 @@ class _Executed(Policy):
 
 def replay_episode(demonstration: Demonstration, env: SceneEnv) -> str | None:
     """Execute the controls again from the seed; return where what is seen and saved first differs, if it does."""
-    policy = _Executed(demonstration)
-    recording = Recording(env, policy)
-    again = recording.demonstration(rollout(env, policy, demonstration.seed, callback=recording), demonstration.seed)
+    _, again = record_episode(env, _Executed(demonstration), demonstration.seed)
     both = zip(_timesteps(demonstration, env.task.spec), _timesteps(again, env.task.spec), strict=False)
     for timestep, (then, now) in enumerate(both):
         for what in (what for what in then if what in now):  # there are no snapshots where the task cannot save
