@@ -46,6 +46,6 @@ def test_of_two_that_go_together_both_stay() -> None:
 
 def test_samples_without_an_argument_are_those_that_are_encoded_without_it() -> None:
     spec = replace(SPEC, untold={"put": ("?p",)})
-    theirs = label_demonstrations(shown().with_spec(spec), TINY).samples
+    theirs = label_demonstrations(replace(shown(), spec=spec), TINY).samples
     found = without(labelled().samples, ENCODING, {"put": frozenset([0])})
     assert all(np.array_equal(first, second) for first, second in zip(found.arrays(), theirs.arrays(), strict=True))

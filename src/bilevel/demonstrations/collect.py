@@ -31,10 +31,9 @@ from bilevel.demonstrations.dataset import (
     read_manifest,
     whole_episodes,
     write_episode,
-    write_manifest,
 )
 from bilevel.files import folder_lock, write_atomically
-from bilevel.json_files import Damaged
+from bilevel.json_files import Damaged, encode
 from bilevel.parallel import parallel
 from bilevel.policies.episode import Episode
 from bilevel.policies.policy import Policy, expert_policy
@@ -101,14 +100,15 @@ def collect(
         if missing:
             if others := differences(known.versions, task.packages):
                 raise BadInput(f"{folder}: was begun with {others}; choose another --output")
-            write_manifest(folder, wanted)
+            write_atomically(folder / MANIFEST, encode(wanted))
         callback(Progress("collecting", len(entries), episodes))
         for index, entry, failures in parallel(Recorder(task, settings, folder), missing, workers):
             entries[index] = entry
             report.dropped.update(failures)
             callback(Progress("collecting", len(entries), episodes, {"failed attempts": report.dropped.total()}))
         files = tuple(entries[index] for index in range(episodes))
-        write_manifest(folder, msgspec.structs.replace(wanted, versions=known.versions, files=files, complete=True))
+        whole = msgspec.structs.replace(wanted, versions=known.versions, files=files, complete=True)
+        write_atomically(folder / MANIFEST, encode(whole))
     data = Demonstrations.read(folder)
     data.report = report
     return data

@@ -14,8 +14,7 @@ import json
 import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -26,7 +25,7 @@ from numpy.typing import NDArray
 
 import bilevel
 from bilevel.files import write_atomically
-from bilevel.json_files import Count, Name, decode, encode, read_bytes
+from bilevel.json_files import Count, Name, decode, read_bytes
 from bilevel.policies.rollout import Perturbation
 from bilevel.progress import Callback, Progress, silent
 from bilevel.seeds import training_seed
@@ -306,32 +305,39 @@ class Report:
     notes: list[str] = field(default_factory=list)  # which files were broken and made again, what was left out
 
 
+@dataclass(frozen=True)
+class MadeWhenAsked(Sequence[Demonstration]):
+    """So many demonstrations, each of which is made, by its number, whenever it is asked for."""
+
+    length: int
+    make: Callable[[int], Demonstration]
+
+    def __len__(self) -> int:
+        return self.length
+
+    def __getitem__(self, number: Any) -> Any:
+        return self.make(number)
+
+
+@dataclass(repr=False, eq=False)
 class Demonstrations:
     """Demonstrations, and what they are of: the task's name, its spec, its domain, and the controls.
 
     `arguments` are those of the environment, the number of objects among them, as far as they are known. The `items`
-    are in memory; those of `read` are in a `folder` with a `manifest`. What has just been collected or imported has
+    may be in memory; those of `read` are in a `folder` with a `manifest`. What has just been collected or imported has
     the report of that.
     """
 
+    items: Sequence[Demonstration] = ()
+    _: KW_ONLY
+    task: str
+    spec: Spec
+    domain: Domain
+    controls: Controls
+    arguments: Mapping[str, Any] = field(default_factory=dict)
     folder: Path | None = None
     manifest: Manifest | None = None
     report: Report | None = None
-
-    def __init__(
-        self,
-        items: Sequence[Demonstration] = (),
-        *,
-        task: str,
-        spec: Spec,
-        domain: Domain,
-        controls: Controls,
-        arguments: Mapping[str, Any] | None = None,
-    ) -> None:
-        self.task, self.spec, self.domain, self.controls = task, spec, domain, controls
-        self.arguments: Mapping[str, Any] = arguments or {}
-        self._length = len(items)
-        self._item: Callable[[int], Demonstration] = items.__getitem__
 
     def __repr__(self) -> str:
         where = f" in {self.folder}" if self.folder else ""
@@ -344,41 +350,22 @@ class Demonstrations:
         manifest = read_manifest(folder)
         if not manifest.complete:
             raise BadInput(f"{folder}: not complete; go on with: {manifest.command_for(folder)}")
-        data = cls(
+        return cls(
+            MadeWhenAsked(len(manifest.files), lambda number: read_episode(folder, manifest, number)[0]),
             task=manifest.settings.task,
             spec=manifest.spec,
             domain=read_adl_domain(folder / DOMAIN),
             controls=manifest.controls,
             arguments=manifest.settings.arguments,
+            folder=folder,
+            manifest=manifest,
         )
-        data.folder, data.manifest = folder, manifest
-        data._length, data._item = len(manifest.files), lambda number: read_episode(folder, manifest, number)[0]
-        return data
-
-    def with_domain(
-        self, domain: Domain, spec: Spec, task: str, translated: Callable[[Demonstration], Demonstration]
-    ) -> Demonstrations:
-        """Return the same demonstrations as those of a task with another domain, each `translated` into its actions.
-
-        The spec has the same features, but may leave other parameters of actions untold.
-        """
-        found = self.with_spec(spec)
-        found.domain, found.task, found._item = domain, task, lambda number: translated(self._item(number))
-        return found
-
-    def with_spec(self, spec: Spec) -> Demonstrations:
-        """Return the same demonstrations with a spec of the same features, of which others are told."""
-        found = copy(self)
-        found.spec = spec
-        return found
 
     def first(self, number: int) -> Demonstrations:
         """Return the first so many of them, as a data set of its own; `BadInput` where there are fewer."""
         if not 1 <= number <= len(self):
             raise BadInput(f"{self!r}: the first {number} are asked for")
-        found = copy(self)
-        found._length = number
-        return found
+        return replace(self, items=MadeWhenAsked(number, self.items.__getitem__))
 
     @property
     def objects(self) -> int:
@@ -402,15 +389,15 @@ class Demonstrations:
         return self.manifest.command if self.manifest else "(made in memory)"
 
     def __len__(self) -> int:
-        return self._length
+        return len(self.items)
 
     def __getitem__(self, number: int) -> Demonstration:
         if not 0 <= number < len(self):
             raise BadInput(f"there is no episode {number}: they are counted from 0 to {len(self) - 1}")
-        return self._item(number)
+        return self.items[number]
 
     def __iter__(self) -> Iterator[Demonstration]:
-        return map(self._item, range(len(self)))
+        return map(self.items.__getitem__, range(len(self)))
 
 
 # The manifest
@@ -503,11 +490,6 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     def command_for(self, folder: Path) -> str:
         """Return the command that makes the data set in a folder, or goes on making it."""
         return f"{self.command} --output {shlex.quote(str(folder))}"
-
-
-def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Write what a data set says of itself."""
-    write_atomically(folder / MANIFEST, encode(manifest))
 
 
 def read_manifest(folder: Path) -> Manifest:

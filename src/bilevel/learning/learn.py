@@ -414,7 +414,7 @@ def _learn_bilevel(
     config, learned, domain = run.config, run.learned, run.demonstrations.domain
     data = label_demonstrations(run.demonstrations, run.task, config, run.callback)
     encoding, controls, still = data.encoding, run.demonstrations.controls, _still_control(run)
-    run = replace(run, demonstrations=run.demonstrations.with_spec(encoding.spec))
+    run = replace(run, demonstrations=replace(run.demonstrations, spec=encoding.spec))
     seeds = data.seeds if config.complete and not domain.adl else ()
 
     def complete(rules: tuple[Rule, ...], met: Sequence[Problem] = ()) -> LearnedRules:

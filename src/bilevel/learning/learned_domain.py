@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from bilevel.demonstrations.dataset import Demonstrations
+from bilevel.demonstrations.dataset import Demonstration, Demonstrations, MadeWhenAsked
 from bilevel.demonstrations.traces import explain, label
 from bilevel.domain_learning.operators import learn_domain
 from bilevel.rules.matching import unify
@@ -104,11 +104,17 @@ def learn_symbols(demonstrations: Demonstrations, task: Task | None) -> tuple[De
         (explain(demonstration, domain, *label(demonstration, task), use_recorded=False).actions, demonstration.actions)
         for demonstration in demonstrations
     )
-    translated = demonstrations.with_domain(
-        domain,
-        replace(demonstrations.spec, untold=learned.untold),
-        task.name if task else demonstrations.task,
-        lambda shown: replace(shown, actions=tuple(map(translation.learned_action, shown.actions))),
+
+    def in_learned_actions(number: int) -> Demonstration:
+        shown = demonstrations[number]
+        return replace(shown, actions=tuple(map(translation.learned_action, shown.actions)))
+
+    translated = replace(
+        demonstrations,
+        items=MadeWhenAsked(len(demonstrations), in_learned_actions),
+        domain=domain,
+        spec=replace(demonstrations.spec, untold=learned.untold),
+        task=task.name if task else demonstrations.task,
     )
     summary = {
         "seen": {name: list(counts) for name, counts in learned.counts.items()},

@@ -17,6 +17,7 @@ from bilevel.policies.episode import NO_RULE, REASONS, Episode, LogEntry
 from bilevel.policies.policy import Policy
 from bilevel.policies.rollout import Transition
 from bilevel.rules.nearest import why_not
+from bilevel.tasks.checking import numbers
 from bilevel.tasks.scene import Scene
 
 CAPTION_WIDTH = 70  # characters in a line of a sentence below a video
@@ -146,7 +147,7 @@ class TraceWriter:
     def __call__(self, transition: Transition) -> None:
         row, believed = _trace_row(transition.episode, transition.scene), self._policy.believed(transition.scene)
         if believed is not transition.scene:
-            row |= _features("believed.", believed)
+            row |= {f"believed.{name}": value for name, value in numbers(believed).items()}
         for name, control in (("control", transition.control), ("executed", transition.executed)):
             row |= {f"{name}.{place}": number for place, number in enumerate(np.asarray(control).reshape(-1).tolist())}
         self._rows.append(row)
@@ -173,12 +174,5 @@ def _trace_row(episode: Episode, scene: Scene) -> dict[str, object]:
         "rule": str(entry.match.rule) if entry.match else "",
         "events": "; ".join(new.events if new else ()),
         "incidents": "; ".join(f"{each.reason}: {each.kind}" for each in (new.incidents if new else ())),
-        **_features("", scene),
+        **numbers(scene),
     }
-
-
-def _features(prefix: str, scene: Scene) -> dict[str, object]:
-    """Return all features in a scene by the names of their columns."""
-    things = {"agent": (scene.agent, scene.spec.agent_roles)}
-    things |= {name: (scene[name], scene.spec.object_roles[kind]) for name, kind in scene.objects.items()}
-    return {f"{prefix}{name}.{role}": thing[role] for name, (thing, roles) in things.items() for role in roles}

@@ -65,13 +65,12 @@ ONLY_WAIT = Recovery(Recovery().wait, 0, 0, 0, 0)
 
 def parse_recovery(text: str) -> Recovery:
     """Read what `str` of a recovery writes; a part without a number has the usual one, and one left out is off."""
-    usual, parts = msgspec.structs.asdict(Recovery()), msgspec.structs.asdict(NO_RECOVERY)
+    usual, off = (msgspec.structs.asdict(each) for each in (Recovery(), NO_RECOVERY))
+    parts = [part.partition("=") for part in text.replace(" ", "").split(",") if text != OFF]
+    given = {name: number if equals else usual.get(name) for name, equals, number in parts}
     try:
-        for part in () if text == OFF else text.split(","):
-            name, equals, number = part.strip().partition("=")
-            parts[name] = int(number) if equals else usual[name]
-        return msgspec.convert(parts, Recovery)
-    except (KeyError, ValueError, msgspec.ValidationError):
+        return msgspec.convert(off | given, Recovery, strict=False)
+    except msgspec.ValidationError:
         raise BadInput(f"--recovery takes {OFF}, or some of {Recovery()}, not '{text}'") from None
 
 

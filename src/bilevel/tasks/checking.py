@@ -158,11 +158,11 @@ def check_scenes(task: Task, episode: CheckedEpisode, found: Findings) -> None:
 
 
 def numbers(scene: Scene) -> dict[str, float]:
-    """Return all numbers in a scene by what they are, in words."""
-    found = {f"the agent's '{name}'": float(value) for name, value in zip(scene.spec.agent, scene.values, strict=True)}
+    """Return all numbers in a scene by what they are, such as `agent.x` and `block1.z`."""
+    found = {f"agent.{name}": float(value) for name, value in zip(scene.spec.agent, scene.values, strict=True)}
     for (name, kind), row in zip(scene.objects.items(), scene.features, strict=True):
         for feature in scene.spec.objects[kind]:
-            found[f"'{feature}' of '{name}'"] = float(row[scene.spec.column[feature]])
+            found[f"{name}.{feature}"] = float(row[scene.spec.column[feature]])
     return found
 
 

@@ -71,7 +71,7 @@ def not_finite(scenes: list[Scene]) -> list[Scene]:
     [
         (raw(0).vectors, TINY, "episode 0, step 0: perceive(observation, info, None) of the task"),
         (raw(0).scenes[:3], TINY, "episode 0: 3 observations, but "),
-        (not_finite(raw(0).scenes), TINY, "step 4, episode 0: the agent's 'y' is not a finite number"),
+        (not_finite(raw(0).scenes), TINY, "step 4, episode 0: agent.y is not a finite number"),
         (raw(0).scenes, replace(TINY, label=lambda scene: [Atom("nowhere")]), "label(scene) gave nowhere(), but the "),
         (raw(0).scenes, replace(TINY, goal=lambda scene: []), "1 without a goal (see --hindsight)"),
     ],

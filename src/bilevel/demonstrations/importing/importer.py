@@ -27,10 +27,10 @@ from bilevel.demonstrations.dataset import (
     Source,
     env_args,
     write_episode,
-    write_manifest,
 )
 from bilevel.demonstrations.importing.recorded import RecordedEpisode, Recordings
 from bilevel.files import new_folder, write_atomically
+from bilevel.json_files import encode
 from bilevel.progress import Callback, Progress, silent
 from bilevel.symbolic.domain import BadInput
 from bilevel.symbolic.pddl import write_domain
@@ -110,7 +110,7 @@ def import_demonstrations(
                     rate=recordings.rate,
                 ),
             )
-            write_manifest(folder, manifest)
+            write_atomically(folder / MANIFEST, encode(manifest))
         data = Demonstrations.read(output)
     data.report = importer.report
     return data
