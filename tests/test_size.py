@@ -37,7 +37,7 @@ OWED = {
     "rule_learning": 10,
     "tasks": 66,
     "policies": 116,
-    "demonstrations": 165,
+    "demonstrations": 169,
     "learning": 264,
     "methods": 320,
     "cli": 185,

@@ -367,6 +367,10 @@ class Demonstrations:
             raise BadInput(f"{self!r}: the first {number} are asked for")
         return replace(self, items=MadeWhenAsked(number, self.items.__getitem__))
 
+    def mapped(self, change: Callable[[Demonstration], Demonstration]) -> Demonstrations:
+        """Return them with each of them changed, when it is asked for."""
+        return replace(self, items=MadeWhenAsked(len(self), lambda number: change(self.items[number])))
+
     @property
     def objects(self) -> int:
         """How many objects there are in the task, as far as that is known."""

@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from bilevel.demonstrations.dataset import Demonstration, Demonstrations, MadeWhenAsked
+from bilevel.demonstrations.dataset import Demonstrations
 from bilevel.demonstrations.traces import explain, label
 from bilevel.domain_learning.operators import learn_domain
 from bilevel.rules.matching import unify
@@ -104,14 +104,8 @@ def learn_symbols(demonstrations: Demonstrations, task: Task | None) -> tuple[De
         (explain(demonstration, domain, *label(demonstration, task), use_recorded=False).actions, demonstration.actions)
         for demonstration in demonstrations
     )
-
-    def in_learned_actions(number: int) -> Demonstration:
-        shown = demonstrations[number]
-        return replace(shown, actions=tuple(map(translation.learned_action, shown.actions)))
-
     translated = replace(
-        demonstrations,
-        items=MadeWhenAsked(len(demonstrations), in_learned_actions),
+        demonstrations.mapped(lambda one: replace(one, actions=tuple(map(translation.learned_action, one.actions)))),
         domain=domain,
         spec=replace(demonstrations.spec, untold=learned.untold),
         task=task.name if task else demonstrations.task,
