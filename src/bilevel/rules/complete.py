@@ -37,7 +37,7 @@ from bilevel.rules.small_problems import (
     small_problems,
 )
 from bilevel.rules.solving import Solution, Stop, final_state, solve
-from bilevel.rules.state_graph import Node, Situation, StateGraph, steps_to
+from bilevel.rules.state_graph import Situation, StateGraph
 from bilevel.rules.traces import PlanFor, TraceStep
 from bilevel.rules.verify import counterexample
 from bilevel.symbolic.domain import Atom, Domain, Facts, Problem
@@ -47,7 +47,6 @@ MAX_STATES = 2_000
 BUDGET = 3_000_000  # states with goals, or instances of rules: a minute or two
 RANDOM_PROBLEMS = 100
 MOST_ROUNDS = 5  # of small problems, which are proved, and larger ones, which are tried
-MOST_WASTE = 1.02  # how much longer the ways to the goals may become where a rule is dropped
 MOST_NAMINGS = 100  # that are tried to find out whether two problems are the same but for names
 MOST_HELP = 30  # plans for one larger problem
 MOST_FAILURES = 10  # of the planner, before it is not asked any more
@@ -280,22 +279,17 @@ class Completer:
                     self.found = before
 
     def _prune(self) -> None:
-        """Drop found rules that can be spared, the last ones first, unless the ways to the goals become longer."""
-        most = self._steps() * MOST_WASTE
+        """Drop rules that were found in small problems and can be spared, the last ones first."""
         for rule in self._last_first("pruning", [rule for rule, objects in self.found.items() if objects is not None]):
             before = self.found
             self.found = {other: objects for other, objects in before.items() if other != rule}
-            if self.is_exhausted or not self.fails_nowhere(self.commit) or self._steps() > most:
+            if self.is_exhausted or not self.fails_nowhere(self.commit):
                 self.found = before
 
     def _last_first(self, stage: str, rules: Sequence[Rule]) -> Iterator[Rule]:
         for done, rule in enumerate(sorted(rules, key=lambda rule: (-rule.priority, str(rule))), 1):
             self.callback(stage, done, len(rules))
             yield rule
-
-    def _steps(self) -> int:
-        self._use()
-        return sum(steps_of(graph, goal, self.commit) for graph, goal in self._jobs)
 
     # Larger problems, which are tried and not proved
 
@@ -345,12 +339,12 @@ class Completer:
     def _what_is_proved(self, sizes: str, number: int) -> list[str]:
         if not sizes:
             return ["nothing is proved: every problem is too large to look at as a whole"]
+        if not self.is_finished:
+            return [f"the budget is used up before all problems of {sizes} were looked at; nothing is proved"]
         if self.unsolved:
             graph, goal = self.unsolved[0]
             found = counterexample(graph, goal, graph.follow(goal, sorted(graph.attainable(goal)), commit=self.commit))
             return [f"not complete in problems of {sizes}, as no rule that could be found helps:", str(found)]
-        if not self.is_finished:
-            return [f"the budget is used up before all problems of {sizes} were looked at; nothing is proved"]
         memory = "this needs commitment to a goal until it holds, as in `bilevel solve`; memoryless, the rules loop"
         if not self.commit:
             also = "and with commitment, too" if self.fails_nowhere(True) else "not with commitment"
@@ -364,55 +358,35 @@ class Completer:
 
 
 def failing(graph: StateGraph, goal: Facts, commit: bool) -> list[int]:
-    """Return the states in which the policy fails: those first from which a plan could help, among these the stops.
-
-    Of the same kind the nearest to the goal come first.
-    """
+    """Return the states in which the policy fails: those first from which a plan could help, among these the stops."""
     able = graph.attainable(goal)
     runs = graph.follow(goal, sorted(able), commit=commit)
     graph.looked_at += len(runs.choices)
     trapped = runs.traps()
-    distance = graph.distances(goal, able) if trapped else {}
     stops = {node[0] for node in trapped if runs.stops(node)}
-    states = {state for state, _ in trapped}
-    return sorted(states, key=lambda state: (state not in able, state not in stops, distance.get(state, FAR), state))
-
-
-def steps_of(graph: StateGraph, goal: Facts, commit: bool) -> int:
-    """Return how many steps the policy takes from all states together, with luck and ties decided by name."""
-    runs = graph.follow(goal, sorted(graph.attainable(goal)), commit=commit)
-    before: dict[Node, list[Node]] = {}
-    for node, choices in runs.choices.items():
-        for after in choices[0].outcomes if choices else ():
-            before.setdefault(after, []).append(node)
-    return sum(steps for (_, committed), steps in steps_to(runs.goals, before).items() if committed is None)
+    return sorted({state for state, _ in trapped}, key=lambda state: (state not in able, state not in stops, state))
 
 
 def way_to_a_goal(graph: StateGraph, state: int, goal: Facts) -> list[TraceStep]:
     """Return a way to one more goal fact, on which the whole goal stays attainable; none where there is none.
 
-    The fact is one in turn that is nearest. Of ways of the same length it is one that undoes the fewest goal facts and
-    comes closest to the whole goal.
+    The fact is one in turn that is nearest.
     """
     inside = graph.attainable(goal)
-    remaining = graph.distances(goal, inside)
     facts = sorted(graph.in_turn(state, goal) - graph.facts(state)) if state in inside else []
     distances = {fact: graph.distances(frozenset({fact}), inside) for fact in facts}
     fact = min(facts, key=lambda fact: distances[fact].get(state, FAR), default=None)
     steps = list[TraceStep]()
     while fact and (left := distances[fact][state]):
-        here = graph.facts(state)
-        ways = [
+        action, result = next(
             (action, result)
             for action, results in graph.moves(state)
             if all(after in inside for _, after in results)
             for result in results
             if distances[fact].get(result.state, FAR) < left
-        ]
-        action, result = min(
-            ways, key=lambda way: (len(goal & here - graph.facts(way[1].state)), remaining[way[1].state])
         )
-        steps.append(TraceStep(here, ground_action(graph.domain, action), result.outcome, frozenset({fact})))
+        before = graph.facts(state)
+        steps.append(TraceStep(before, ground_action(graph.domain, action), result.outcome, frozenset({fact})))
         state = result.state
     return steps
 

@@ -11,11 +11,11 @@ thousands of goals.
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import cache
 from itertools import chain, groupby, permutations, product
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from bilevel.rules.engine import RuleEngine
 from bilevel.rules.matching import direct_waits, goals_in_turn
@@ -182,7 +182,13 @@ class StateGraph:
                 if all(after in inside for _, after in results):
                     for _, after in results:
                         before.setdefault(after, []).append(state)
-        return steps_to((state for state in sorted(inside) if wanted <= self.facts(state)), before)
+        found = dict.fromkeys((state for state in sorted(inside) if wanted <= self.facts(state)), 0)
+        queue = list(found)
+        for after in queue:  # which grows meanwhile
+            new = [state for state in before.get(after, ()) if state not in found]
+            found.update(dict.fromkeys(new, found[after] + 1))
+            queue += dict.fromkeys(new)
+        return found
 
     # What the rules do
 
@@ -309,21 +315,6 @@ class StateGraph:
 def _places(term: str, atoms: Iterable[Atom]) -> set[tuple[str, int]]:
     """Return the predicates and places at which a term stands in atoms."""
     return {(atom.predicate, place) for atom in atoms for place, other in enumerate(atom.terms) if other == term}
-
-
-Place = TypeVar("Place", bound=Hashable)
-
-
-def steps_to(targets: Iterable[Place], before: Mapping[Place, Collection[Place]]) -> dict[Place, int]:
-    """Return for each place from which a target can be reached in how many steps; `before` says what leads to each."""
-    found = dict.fromkeys(targets, 0)
-    queue = list(found)
-    for after in queue:  # which grows meanwhile
-        for place in before.get(after, ()):
-            if place not in found:
-                found[place] = found[after] + 1
-                queue.append(place)
-    return found
 
 
 def groundings(schemas: Iterable[Schema], domain: Domain, objects: Mapping[str, str]) -> Iterator[GroundAction]:
