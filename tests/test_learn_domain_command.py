@@ -80,8 +80,8 @@ def test_a_policy_is_learned_in_the_learned_domain(
 ) -> None:
     output = tmp_path / "policy"
     arguments = "--task", place(task), "--learn-domain", "--output", output
-    code, text, error = run(capsys, "learn", folders[task.name], *arguments)
-    assert (code, error) == (0, "")
+    code, text, _ = run(capsys, "learn", folders[task.name], *arguments)
+    assert code == 0
     assert "the domain was learned: " in text
     policy = read_policy(output)
     assert effects(policy.domain) == effects(TINY.domain)

@@ -38,7 +38,7 @@ OWED = {
     "tasks": 66,
     "policies": 116,
     "demonstrations": 169,
-    "learning": 264,
+    "learning": 261,
     "methods": 320,
     "cli": 185,
     ".": 120,

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from bilevel.demonstrations.collect import collect
@@ -29,13 +30,11 @@ def diagnosis(demonstrations: Sequence[Demonstration], task: Task = TINY, label_
 
 @pytest.mark.parametrize("task", [TINY, TINY_DISCRETE, TINY_ACTING], ids=lambda task: task.name)
 def test_both_levels_can_be_learned_from_an_expert(task: Task, tmp_path: Path) -> None:
-    data = collect(task, tmp_path, objects=2, episodes=5)
+    collect(task, tmp_path, objects=2, episodes=5)
     problems, found = diagnose(tmp_path)
     assert problems == []
     assert (found.for_rules.answer, found.for_network.answer) == ("yes", "yes")
     assert "at 20 of 20 decisions" in str(found.for_rules)
-    assert found.controls.steps == sum(each.steps for each in data)
-    assert found.controls.with_action > 0.8 * found.controls.steps
 
 
 def never_carrying(scene: Scene) -> Iterator[Atom]:
@@ -57,9 +56,19 @@ def sometimes_forgetful(scene: Scene) -> Iterator[Atom]:
 
 def test_changes_that_no_action_explains_cast_doubt() -> None:
     found = diagnosis(list(shown(TINY_ACTING)), label_by=replace(TINY, label=sometimes_forgetful))
-    assert (found.for_rules.answer, found.for_network.answer) == ("doubtful", "doubtful")
-    assert "6 of 12 changes are not the effect of an action" in str(found.for_rules)
-    assert "steps have no action and are left out" in str(found.for_network)
+    assert (found.for_rules.answer, found.for_network.answer) == ("doubtful", "yes")
+    assert "3 of 6 goal facts came true without an action's effects" in str(found.for_rules)
+
+
+def test_controls_that_are_not_those_of_what_is_seen_cast_doubt(tmp_path: Path) -> None:
+    def mixed(demonstration: Demonstration) -> Demonstration:
+        order = np.random.default_rng(0).permutation(demonstration.steps)
+        return replace(demonstration, controls=demonstration.controls[order])
+
+    data = collect(TINY, tmp_path, objects=2, episodes=5)
+    assert diagnosis(list(data)).for_network.answer == "yes"
+    found = diagnosis(list(map(mixed, data)))
+    assert "what is seen does not tell the controls of 'pick'; what is seen does not" in str(found.for_network)
 
 
 def test_what_a_network_cannot_be_trained_on_is_noticed() -> None:
@@ -78,10 +87,9 @@ def test_what_a_network_cannot_be_trained_on_is_noticed() -> None:
 def test_what_strikes_about_single_numbers_is_noted() -> None:
     def spoilt(demonstration: Demonstration) -> Demonstration:
         controls = demonstration.controls.copy()
-        controls[:, 0], controls[:3, 1] = 0.05, 0.2
+        controls[:, 0], controls[::4, 1] = 0.05, 0.2
         return replace(demonstration, controls=controls, executed=controls)
 
     found = diagnosis(list(map(spoilt, shown())))
-    assert found.controls.constant == {0: pytest.approx(0.05, abs=1e-6)}
-    assert list(found.controls.out_of_bounds) == [1]
+    assert found.constant == {0: pytest.approx(0.05, abs=1e-6)}
     assert "controls leave their bounds" in str(found.for_network)

@@ -59,10 +59,18 @@ def test_without_a_task_the_recorded_labels_are_used(tmp_path: Path) -> None:
     )
     by_task = learn(shown(), tmp_path / "task", task=TINY, config=QUICK)
     assert by_labels.digest == by_task.digest
-    assert by_labels.card.summary["remarks"] == [
-        "the task 'tiny' is not registered here (see --task): learned without DAgger"
-    ]
+    reason = "the task 'tiny' is not registered here (see --task): learned without DAgger"
+    assert by_labels.card.summary["remarks"][0] == reason
     assert set(told) == {"labelling", "training"}
+
+
+@pytest.mark.parametrize(("rate", "remarks"), [(1e-3, ["--updates 160"]), (1e-9, [])], ids=["falling", "level"])
+def test_where_the_loss_was_still_falling_one_is_told_how_to_go_on(
+    tmp_path: Path, rate: float, remarks: list[str]
+) -> None:
+    config = replace_in(QUICK, training=TrainingConfig(epochs=4, updates=80, learning_rate=rate))
+    learned = learn(shown(), tmp_path, task=TINY, config=config)
+    assert [remark.rpartition("with ")[2] for remark in learned.card.summary.get("remarks", ())] == remarks
 
 
 # Stopping and going on

@@ -165,7 +165,7 @@ def check_data(folder: Path, task: str | None) -> int:
     values = {name: getattr(found.contents, name) for name in (*names, "unexplained", "ambiguous", "flickers")}
     verdicts = {"rules": found.for_rules, "network": found.for_network}
     values["verdicts"] = {name: {"answer": each.answer, "reason": each.reason} for name, each in verdicts.items()}
-    values |= {"problems": problems, "task": found.manifest.settings.task, "controls": found.controls}
+    values |= {"problems": problems, "task": found.manifest.settings.task, "constant": found.constant}
     lines = [*_lines(found), verdict, *(f"{name}: {each}" for name, each in verdicts.items())]
     answer(values, *problems, *(lines if found.contents.episodes else [verdict]))
     return 1 if problems else 0
@@ -173,7 +173,7 @@ def check_data(folder: Path, task: str | None) -> int:
 
 def _lines(diagnosis: Diagnosis) -> Iterator[str]:
     """Yield what is in the data set, from its size to what is odd."""
-    found, controls = diagnosis.contents, diagnosis.controls
+    found = diagnosis.contents
     source = diagnosis.manifest.source
     rate = f", {source.rate:g} Hz" if source and source.rate else ""
     yield f"{diagnosis.manifest.settings.task}: {count(found.episodes, 'episode')}, {found.steps} steps{rate}"
@@ -185,9 +185,7 @@ def _lines(diagnosis: Diagnosis) -> Iterator[str]:
     yield from kind_lines(found.flickers)
     goals = [f"{name} {found.reached[name]} of {number}" for name, number in sorted(found.goals.items())]
     yield f"goals that hold at the end: {listed(goals)}"
-    yield from (f"controls: number {index} is always {value:g}" for index, value in controls.constant.items())
-    for index, share in controls.out_of_bounds.items():
-        yield f"controls: number {index} leaves its bounds in {max(share, 0.01):.0%} of the steps"
+    yield from (f"controls: number {index} is always {value:g}" for index, value in diagnosis.constant.items())
 
 
 def kind_lines(kinds: Sequence[Kind]) -> Iterator[str]:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import msgspec
 import numpy as np
 
 from bilevel.demonstrations.dataset import DOMAIN, Manifest, read_manifest, whole_episodes
 from bilevel.demonstrations.traces import Contents, LabelledEpisode, explain, labelled
-from bilevel.lowlevel.encoding import Unseen, encode_episode, encoding_of
+from bilevel.lowlevel.encoding import Encoding, Samples, Unseen, encode_episode, encoding_of
+from bilevel.lowlevel.relevance import MOST_ARGUMENTS, prediction_errors, seen_arguments
 from bilevel.progress import Callback, silent
 from bilevel.rules.learning import learn_rules
 from bilevel.rules.rule_policy import RulePolicy
@@ -19,37 +19,27 @@ from bilevel.rules.traces import Trace
 from bilevel.symbolic.domain import Domain
 from bilevel.symbolic.pddl import read_adl_domain
 from bilevel.tasks.controls import BoxControls
-from bilevel.tasks.scene import Array
 from bilevel.tasks.task import Task
 
-MOSTLY = 0.8  # of the changes should be explained, and of the steps have an action
+MOSTLY = 0.8  # of the goal facts that came true should have been brought about by actions
+NEARLY_ALL = 0.9  # of the decisions should be the rules'
+UNTOLD = 0.6  # of the variance of an action's controls is more than a network could leave open
+FEWEST = 5  # episodes, to say that of an action
 MOST_TRACES = 200  # at whose decisions the rules are asked
 
 
 class Learnability(NamedTuple):
-    """Whether something can be learned: yes, no, or doubtful, with the reasons."""
+    """Whether something can be learned, with the reasons."""
 
-    possible: bool
+    answer: str  # yes, no, or doubtful
     reason: str
-    doubts: Sequence[str] = ()
-
-    @property
-    def answer(self) -> str:
-        """Yes, no, or doubtful."""
-        return "no" if not self.possible else "doubtful" if self.doubts else "yes"
 
     def __str__(self) -> str:
-        return f"{self.answer}: {'; '.join((self.reason, *self.doubts))}"
+        return f"{self.answer}: {self.reason}"
 
 
-class ControlFindings(msgspec.Struct):
-    """What the controls are like; numbers of a control are counted from 0."""
-
-    steps: int = 0
-    with_action: int = 0
-    constant: dict[int, float] = {}  # the numbers that never change, with their value
-    out_of_bounds: dict[int, float] = {}  # those that leave their bounds, with the share of the steps
-    unseen: str | None = None  # where an action is about something that cannot be seen
+def _verdict(reason: str, doubts: Sequence[str]) -> Learnability:
+    return Learnability("doubtful" if doubts else "yes", "; ".join((reason, *doubts)))
 
 
 class Diagnosis(NamedTuple):
@@ -57,7 +47,7 @@ class Diagnosis(NamedTuple):
 
     manifest: Manifest
     contents: Contents
-    controls: ControlFindings
+    constant: Mapping[int, float]  # the numbers of a control that never change, counted from 0, with their value
     for_rules: Learnability
     for_network: Learnability
 
@@ -78,59 +68,51 @@ def diagnose(folder: Path, task: Task | None = None, callback: Callback = silent
 
 def diagnose_episodes(manifest: Manifest, domain: Domain, episodes: Iterable[LabelledEpisode]) -> Diagnosis:
     """Return what can be learned from episodes of a data set, which are looked at one by one."""
-    contents, found, space = Contents(domain), ControlFindings(), manifest.controls
-    encoding, targets = encoding_of(domain, manifest.spec), list[Array]()
+    contents, space, encoding = Contents(domain), manifest.controls, encoding_of(domain, manifest.spec)
+    parts: list[Samples] = []
+    achieved: list[bool] = []
+    unseen = ""
     for episode in episodes:
         contents.add(episode)
         number, demonstration, states, goals, explained = episode
+        for change in explained.changes:
+            achieved += [bool(change.actions)] * len((change.after - change.before) & goals[change.step])
         actions = explained.actions
         if explained.exogenous and any(demonstration.actions):  # before these, it is what the demonstrator said
             actions = explain(demonstration, domain, states, goals).actions
-        found.steps += demonstration.steps
-        found.with_action += sum(action is not None for action in actions)
-        if demonstration.has_controls:
-            targets.append(space.encode(demonstration.controls))
-            situations = list(zip(states, goals, actions, strict=False))
-            try:
-                encode_episode(encoding, demonstration.scenes(encoding.spec)[:-1], situations, targets[-1], number)
-            except Unseen as error:
-                found.unseen = found.unseen or f"episode {number}: {error}"
-    if targets and isinstance(space, BoxControls):
-        _look_at_numbers(np.concatenate(targets), space, found)
-    verdicts = _judge_rules(contents, domain), _judge_network(contents, found, domain)
-    return Diagnosis(manifest, contents, found, *verdicts)
+        scenes, situations = demonstration.scenes(encoding.spec)[:-1], list(zip(states, goals, actions, strict=False))
+        try:
+            targets = space.encode(demonstration.controls)
+            parts.append(encode_episode(encoding, scenes, situations, targets, number))
+        except Unseen as error:
+            unseen = unseen or f"an action is about something that cannot be seen: episode {number}: {error}"
+    samples, constant = Samples.concatenate(parts) if parts else None, dict[int, float]()
+    if samples and isinstance(space, BoxControls):
+        first = np.asarray(space.decode(samples.targets[0]), float).ravel()
+        constant = {int(index): round(first[index], 6) for index in np.flatnonzero(np.ptp(samples.targets, 0) < 1e-6)}
+    verdicts = _judge_rules(contents, domain, achieved), _judge_network(contents, samples, encoding, unseen)
+    return Diagnosis(manifest, contents, constant, *verdicts)
 
 
-def _look_at_numbers(targets: Array, space: BoxControls, found: ControlFindings) -> None:
-    """Note the numbers of controls, (steps, numbers), that never change, and those that leave their bounds."""
-    for index, column in enumerate(targets.T):
-        low, high = space.low[index], space.high[index]
-        if np.ptp(column) < 1e-6:
-            found.constant[index] = round(float(low + (column[0] + 1) * (high - low) / 2), 6)
-        elif beyond := float((np.abs(column) > 1.001).mean()):
-            found.out_of_bounds[index] = round(beyond, 4)
-
-
-def _judge_rules(contents: Contents, domain: Domain) -> Learnability:
-    """Learn rules, and ask them at the decisions of the demonstrators."""
+def _judge_rules(contents: Contents, domain: Domain, achieved: Sequence[bool]) -> Learnability:
+    """Learn rules, and ask them at the decisions of the demonstrators; say which goal facts actions have `achieved`."""
     rules, traces = learn_rules(contents.traces, domain), contents.traces
     if not rules:
-        return Learnability(False, _why_no_rules(contents, domain))
-    policy, decisions, others = RulePolicy(rules, domain, open_world=False), 0, list[str]()
+        return Learnability("no", _why_no_rules(contents, domain))
+    policy, decisions, others, doubts = RulePolicy(rules, domain, open_world=False), 0, list[str](), list[str]()
     for trace in traces[:: 1 + len(traces) // MOST_TRACES]:
         decisions += len(trace.steps)
         others += _other_decisions(trace, policy)
     reason = f"{len(rules)} rule{'s' if len(rules) > 1 else ''}, which do what the demonstrators did, or could, at "
     reason += f"{decisions - len(others)} of {decisions} decisions"
-    doubts = others[:1]
-    explained = sum(len(trace.steps) for trace in traces)
-    unexplained = sum(kind.count - kind.reported for kind in contents.unexplained)
-    if explained < MOSTLY * (explained + unexplained):
-        doubts.append(f"{unexplained} of {explained + unexplained} changes are not the effect of an action")
+    if decisions - len(others) < NEARLY_ALL * decisions:
+        doubts.append(others[0])
+    if sum(achieved) < MOSTLY * len(achieved):
+        doubts.append(f"{achieved.count(False)} of {len(achieved)} goal facts came true without an action's effects")
     if never := [name for name in contents.goals if not contents.reached[name]]:
         doubts.append(f"goals with '{never[0]}' were never reached")
     doubts += [f"'{rule}' tests for an absent fact, which a policy cannot see" for rule in rules if rule.absent][:1]
-    return Learnability(True, reason, doubts)
+    return _verdict(reason, doubts)
 
 
 def _other_decisions(trace: Trace, policy: RulePolicy) -> list[str]:
@@ -156,18 +138,29 @@ def _why_no_rules(contents: Contents, domain: Domain) -> str:
     return "no fact of a goal becomes true by the effects of an action; compare goal, labels and domain"
 
 
-def _judge_network(contents: Contents, found: ControlFindings, domain: Domain) -> Learnability:
-    """Say which steps a network could be trained on."""
+def _judge_network(contents: Contents, samples: Samples | None, encoding: Encoding, unseen: str) -> Learnability:
+    """Say which steps a network could be trained on, and of which actions what is seen does not tell the controls."""
     if contents.without_controls:
-        where = f"{contents.without_controls} of {contents.episodes} episodes"
-        return Learnability(False, f"no controls were recorded in {where}")
-    if not found.with_action:
-        return Learnability(False, f"no step has an action{'' if domain.schemas else ', as the domain has none'}")
-    if found.unseen:
-        return Learnability(False, f"an action is about something that cannot be seen: {found.unseen}")
-    doubts = []
-    if found.with_action < MOSTLY * found.steps:
-        doubts.append(f"{found.steps - found.with_action} steps have no action and are left out")
-    if found.out_of_bounds:
-        doubts.append("controls leave their bounds, to which a policy's are clipped")
-    return Learnability(True, f"{found.with_action} of {found.steps} steps have an action", doubts)
+        return Learnability(
+            "no", f"no controls were recorded in {contents.without_controls} of {contents.episodes} episodes"
+        )
+    if unseen:
+        return Learnability("no", unseen)
+    if not samples:
+        return Learnability("no", f"no step has an action{'' if encoding.schemas else ', as the domain has none'}")
+    doubts = [f"what is seen does not tell the controls of '{name}'" for name in _untold(samples, encoding)]
+    beyond = (np.abs(samples.targets) > 1.001).any(axis=1).mean()
+    if beyond > 1 - NEARLY_ALL:
+        doubts.append(f"controls leave their bounds, to which a policy's are clipped, in {beyond:.0%} of the steps")
+    return _verdict(f"{len(samples)} of {contents.steps} steps have an action", doubts)
+
+
+def _untold(samples: Samples, encoding: Encoding) -> Iterator[str]:
+    """Yield the schemas whose controls cannot be predicted from what is seen, for episodes that were not fitted to."""
+    for index, name in enumerate(encoding.schemas):
+        chosen = np.flatnonzero(samples.schemas == index)
+        arguments = seen_arguments(samples, encoding, chosen)
+        if len(np.unique(samples.episodes[chosen])) >= FEWEST and len(arguments) <= MOST_ARGUMENTS:
+            errors = prediction_errors(samples, encoding, chosen, len(arguments))
+            if min(errors.values()) > UNTOLD * samples.targets[chosen].var(axis=0).mean():
+                yield name

@@ -85,6 +85,7 @@ from bilevel.tasks.task import Expert, Task
 from bilevel.versions import versions
 
 CURVES, OPTIONS = "training.jsonl", "options.json"
+FALLING = 0.25  # of the loss half way, or of how far it fell, is so much in the second half that more training helps
 ENOUGH_FOR_ESTIMATION = 50  # demonstrations; further ones say nothing new about how things move
 
 
@@ -514,6 +515,7 @@ def _card(
     """Return policy.json of a network that was learned; `summary` joins what is said of every network."""
     network, demonstrations = last.network, run.demonstrations
     remarks = [f"{run.why_no_dagger}: learned without DAgger"] if run.why_no_dagger else []
+    remarks += _how_to_go_on(run.config.training, network)
     return Card(
         format=FORMAT,
         task=demonstrations.task,
@@ -539,6 +541,15 @@ def _card(
         },
         versions=versions([*(run.task.packages if run.task else ()), "torch", "safetensors"]),
     )
+
+
+def _how_to_go_on(training: TrainingConfig, network: Trained) -> Iterator[str]:
+    """Yield that the loss was still falling when training ended, where it was, and for how long to train instead."""
+    losses = [epoch.validation_loss for epoch in network.curve]
+    first, half, last = losses[0], losses[(len(losses) - 1) // 2], losses[-1]
+    if network.best_epoch == len(losses) and half - last > FALLING * min(half, first - last):
+        longer = f"--updates {2 * training.updates}" if training.updates else f"--epochs {2 * training.epochs}"
+        yield f"the loss was still falling when training ended; if the policy stalls, learn it with {longer}"
 
 
 def _write_curve(path: Path, rounds: Sequence[Round], episodes: int) -> None:

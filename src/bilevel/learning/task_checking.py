@@ -6,7 +6,6 @@ for finding in check_task(task):
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from itertools import groupby
@@ -43,7 +42,6 @@ from bilevel.tasks.task import Task
 OBJECTS = 3  # if the task takes so many
 STEPS = 100  # of random controls, for each seed
 PATIENCE = 3000  # steps for an expert, if the task gives it less, to see how many it needs
-OFTEN = 4  # times that an expert does the same action; more look as if it is undone again and again
 RANDOM, EXPERT = "random controls", "the expert"  # whose controls they are
 
 
@@ -92,10 +90,9 @@ def _check_episodes(env: SceneEnv, seeds: Sequence[int], steps: int, found: Find
 
 def _watch_expert(env: SceneEnv, seeds: Sequence[int], found: Findings) -> list[CheckedEpisode]:
     """Return episodes of the expert, if it can show any: with more steps than the task allows, to see what it needs."""
-    expert, limit = env.expert, env.step_limit
-    if expert is None or not expert.can_show:
-        cannot = "has no expert" if expert is None else "has an expert without `choose`, which can only answer"
-        found.advise("expert", f"the task {cannot}: demonstrations must be imported, as none can be shown")
+    limit = env.step_limit
+    if env.expert is None or not env.expert.can_show:
+        found.advise("expert", "the task has no expert that can show it: demonstrations must be imported")
         return []
     env.step_limit = max(limit, min(4 * limit, PATIENCE))
     episodes = _watch_all(env, lambda env, seed: expert_policy(env), seeds, EXPERT, found)
@@ -227,14 +224,10 @@ def check_expert(objects: int, episodes: Sequence[CheckedEpisode], limit: int, f
             found.error("expert", f"{fails}: only what succeeds is kept, so nothing can be learned from it")
             return
         found.advise("expert", f"{fails}: only what succeeds is kept, so it should be the exception")
-    slowest = max((each for each in episodes if each.outcome == SUCCESS), key=lambda each: len(each.controls))
-    longest = len(slowest.controls)
+    longest = max(len(each.controls) for each in episodes if each.outcome == SUCCESS)
     if longest > 0.7 * limit:
         needs = f"the expert needs up to {longest} steps with {objects} objects, and an episode ends after {limit}"
         remedy = f"set steps_per_object to {ceil(2 * longest / objects)}, so that a learner has time for mistakes"
-        for action, times in Counter(action for action, _, _ in _doings(slowest.actions)).most_common(1):
-            if times >= OFTEN:
-                remedy = f"it does {action} {times} times with seed {slowest.seed}: see what undoes it, or {remedy}"
         (found.error if longest > limit else found.advise)("steps", f"{needs}: {remedy}")
 
 

@@ -36,9 +36,9 @@ def irrelevant_arguments(samples: Samples, encoding: Encoding) -> dict[str, froz
     found: dict[str, frozenset[int]] = {}
     for index, name in enumerate(encoding.schemas):
         chosen = np.flatnonzero(samples.schemas == index)
-        arguments = _seen_arguments(samples, encoding, chosen)
+        arguments = seen_arguments(samples, encoding, chosen)
         if len(np.unique(samples.episodes[chosen])) >= 2 <= len(arguments) <= MOST_ARGUMENTS:
-            kept = _kept(_errors(samples, encoding, chosen, len(arguments)))
+            kept = _kept(prediction_errors(samples, encoding, chosen, len(arguments)))
             dropped = frozenset(number for place, number in enumerate(arguments) if kept and place not in kept)
             found |= {name: dropped} if dropped else {}
     return found
@@ -49,13 +49,13 @@ def without(samples: Samples, encoding: Encoding, untold: dict[str, frozenset[in
     objects = samples.objects.copy()
     for name, numbers in untold.items():
         rows = np.flatnonzero(samples.schemas == encoding.schemas.index(name))
-        arguments = _seen_arguments(samples, encoding, rows)
+        arguments = seen_arguments(samples, encoding, rows)
         kept = encoding.padded([place for place, number in enumerate(arguments) if number not in numbers])
         objects[rows] = samples.objects[rows][:, kept]
     return replace(samples, objects=objects)
 
 
-def _seen_arguments(samples: Samples, encoding: Encoding, rows: NDArray[np.int64]) -> list[int]:
+def seen_arguments(samples: Samples, encoding: Encoding, rows: NDArray[np.int64]) -> list[int]:
     """The numbers of the arguments that the network is told of, in the order in which it is."""
     if not len(rows):
         return []
@@ -75,7 +75,7 @@ def _kept(errors: dict[tuple[int, ...], float]) -> set[int]:
     return set().union(*near)
 
 
-def _errors(
+def prediction_errors(
     samples: Samples, encoding: Encoding, chosen: NDArray[np.int64], arguments: int
 ) -> dict[tuple[int, ...], float]:
     """Return how well controls can be predicted from the agent and from each set of arguments, the smaller ones first.
