@@ -1,4 +1,4 @@
-"""Facts that follow from those of a state, kept up to date as these come and go: closures, and the goals in turn.
+"""Facts that follow from those of a state: paths, and closures, which are kept up to date as facts come and go.
 
 A closure `on+(?x, ?y)` in a rule says that ?x is on ?y, or on something that is, however many steps that takes. So one
 rule speaks of towers of any height. The facts of a closure follow from those of its predicate; no action and no label
@@ -7,7 +7,7 @@ names them. To the executors of the rule engine they are like any others.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable
 from functools import lru_cache
 
 from bilevel.rules.paths import path_predicates, paths_for
@@ -15,7 +15,6 @@ from bilevel.rules.rule import Rule
 from bilevel.symbolic.domain import Atom, Domain, Facts, Predicate
 
 MARK = "+"
-Changes = tuple[Collection[Atom], Collection[Atom]]  # what came and what went
 
 
 def closure(atom: Atom) -> Atom:
@@ -70,7 +69,7 @@ class Closure:
         self._ends: dict[str, set[str]] = {}  # and in any number of steps
         self._starts: dict[str, set[str]] = {}  # and the other way round
 
-    def update(self, came: Iterable[Atom], went: Iterable[Atom]) -> Changes:
+    def update(self, came: Iterable[Atom], went: Iterable[Atom]) -> tuple[list[Atom], list[Atom]]:
         """Return which facts of the closure come and go now that facts, which were not there or were, did."""
         changed = set[str]()
         for name, terms in came:
@@ -101,48 +100,3 @@ class Closure:
                 found.add(here)
                 queue += self._links.get(here, ())
         return found
-
-
-class GoalsInTurn:
-    """The open goals that wait for no other; `waits` says for which each waits, and `facts` what holds at first.
-
-    A goal is settled when it is achieved and all it waits for is settled.
-    """
-
-    def __init__(self, goals: Facts, waits: Mapping[Atom, Collection[Atom]], facts: Collection[Atom]) -> None:
-        self.sources = frozenset(goal.predicate for goal in goals)
-        self.open = {goal for goal in goals if goal not in facts}
-        self._unsettled = dict.fromkeys(goals, 0)  # how many there are of those that a goal waits for
-        self._followers: dict[Atom, list[Atom]] = {goal: [] for goal in goals}
-        for goal, others in waits.items():
-            for other in others:
-                self._followers[other].append(goal)
-                if other in self.open or self._unsettled[other]:
-                    self._tell([goal], False)
-        self.in_turn = {goal for goal in self.open if not self._unsettled[goal]}
-
-    def update(self, came: Collection[Atom], went: Collection[Atom]) -> Changes:
-        """Return which goals have come to be in turn, and which have ceased to be, now that facts came and went."""
-        changed = [goal for goal in came if goal in self.open]
-        changed += [goal for goal in went if goal in self._unsettled and goal not in self.open]
-        affected = {*changed}
-        for goal in changed:
-            is_achieved = goal in self.open
-            (self.open.remove if is_achieved else self.open.add)(goal)
-            if not self._unsettled[goal]:
-                affected |= self._tell(self._followers[goal], is_achieved)
-        now = {goal for goal in affected if goal in self.open and not self._unsettled[goal]}
-        begun, ceased = now - self.in_turn, (affected & self.in_turn) - now
-        self.in_turn -= ceased
-        self.in_turn |= begun
-        return begun, ceased
-
-    def _tell(self, goals: Collection[Atom], is_settled: bool) -> set[Atom]:
-        """Let something that each of the goals waits for be settled, or no longer; return all that hear of it."""
-        told = [*goals]
-        for goal in told:  # grows while it is read
-            was_waiting = self._unsettled[goal] > 0
-            self._unsettled[goal] += -1 if is_settled else 1
-            if goal not in self.open and was_waiting != (self._unsettled[goal] > 0):
-                told += self._followers[goal]
-        return {*told}

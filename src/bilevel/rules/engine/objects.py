@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import chain, compress
 from typing import Any, NamedTuple
 
 from bilevel.compiled import find
 from bilevel.rules.engine.executor import MOST_WORK, Executor
-from bilevel.rules.paths import PathRows
 from bilevel.symbolic.domain import Atom, Domain, Facts
 from bilevel.symbolic.packed import NUMBER, Names, PackedProblem, Rows
 
@@ -30,18 +29,19 @@ class NamedObjects:
 class NumberedObjects:
     """The numbers of the objects: their places in the order of their names; those that come later are numbered on."""
 
-    def __init__(self, names: Names | list[str], size: int) -> None:
-        self._at_first, self._size = names, size
+    def __init__(self, names: Names) -> None:
+        self._at_first = names
 
     def executor(self, commits: bool) -> Any:
         """Return a new executor that keeps objects in this way."""
+        self._size = self._at_first.text.count(b"\n")
         self._executor = find(COMPILED).Executor(self._size, commits, MOST_WORK)
         return self._executor
 
     @cached_property
     def listed(self) -> list[str]:
         """The names of the objects, each at the place that is its number."""
-        return list(self._at_first.listed if isinstance(self._at_first, Names) else self._at_first)
+        return list(self._at_first.listed)
 
     @cached_property
     def numbers(self) -> dict[str, int]:
@@ -50,9 +50,7 @@ class NumberedObjects:
 
     def by_number(self) -> Names:
         """Return all names in the order of the numbers."""
-        if isinstance(self._at_first, Names) and "listed" not in self.__dict__:
-            return self._at_first
-        return Names.of(self.listed)
+        return Names.of(self.listed) if "listed" in self.__dict__ else self._at_first
 
     def values(self, names: Iterable[str]) -> list[int]:
         """Return what the executor has for these objects; new numbers for those that are new."""
@@ -74,7 +72,7 @@ class NumberedObjects:
 
     def value(self, name: str) -> int:
         """Return the number of an object that the rules name, without making a table of all."""
-        number = self._at_first.number(name) if isinstance(self._at_first, Names) else None
+        number = self._at_first.number(name)
         return self._number(name) if number is None else number
 
     def constant(self, name: str) -> int:
@@ -100,27 +98,30 @@ def contents_of_facts(
     state: Collection[Atom],
     goal: Facts,
     kinds: Mapping[str, str],
-    paths: Mapping[str, PathRows],
+    paths: Mapping[str, Sequence[tuple[str, ...]]],
     is_compiled: bool,
 ) -> EngineInput:
     """Return what facts as atoms and those of paths, and the objects with their types, are to an executor."""
     objects: Any = NamedObjects()
     if is_compiled:
-        names = {*kinds, *(term for facts in (state, goal) for _, terms in facts for term in terms)}
-        objects = NumberedObjects(sorted(names), len(names))
+        objects = NumberedObjects(
+            Names.of(sorted({*kinds, *(term for facts in (state, goal) for _, terms in facts for term in terms)}))
+        )
 
-    def rows(facts: Iterable[Atom]) -> dict[str, Rows]:
+    def rows(found: Sequence[tuple[str, ...]]) -> Rows:
+        return Rows(len(found), objects.terms(chain.from_iterable(found)))
+
+    def by_predicate(facts: Iterable[Atom]) -> dict[str, Rows]:
         found: dict[str, list[tuple[str, ...]]] = {}
         for predicate, terms in facts:
             found.setdefault(predicate, []).append(terms)
-        return {name: Rows(len(each), objects.terms(chain.from_iterable(each))) for name, each in found.items()}
+        return {name: rows(each) for name, each in found.items()}
 
     def of_type(kind: str) -> Rows:
-        found = [name for name, own in kinds.items() if domain.is_subtype(own, kind)]
-        return Rows(len(found), objects.terms(found))
+        return rows([(name,) for name, own in kinds.items() if domain.is_subtype(own, kind)])
 
-    further = {name: Rows(size, objects.terms(terms)) for name, (size, terms) in paths.items()}
-    return EngineInput(objects, rows(state) | further, rows(goal), of_type)
+    known = by_predicate(state) | {name: rows(found) for name, found in paths.items()}
+    return EngineInput(objects, known, by_predicate(goal), of_type)
 
 
 def contents_of_problem(domain: Domain, problem: PackedProblem) -> EngineInput:
@@ -131,4 +132,4 @@ def contents_of_problem(domain: Domain, problem: PackedProblem) -> EngineInput:
         found = array(NUMBER, compress(range(len(problem.types)), map(wanted.__getitem__, problem.types)))
         return Rows(len(found), found)
 
-    return EngineInput(NumberedObjects(problem.names, len(problem.types)), problem.state, problem.goal, of_type)
+    return EngineInput(NumberedObjects(problem.names), problem.state, problem.goal, of_type)

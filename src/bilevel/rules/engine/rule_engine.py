@@ -11,9 +11,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import Any
 
 from bilevel.compiled import find
-from bilevel.rules.derived import Closure, GoalsInTurn, closures_in, predicate_of
+from bilevel.rules.derived import Closure, closures_in, predicate_of
 from bilevel.rules.engine.conditions import Relation, Statistics, is_safe, required_relations, rule_literals
 from bilevel.rules.engine.executor import MOST_WORK, ExecutorStatus, filled
+from bilevel.rules.engine.goals_in_turn import GoalsInTurn
 from bilevel.rules.engine.join_plan import planner_for
 from bilevel.rules.engine.lowering import Lowering
 from bilevel.rules.engine.objects import (
