@@ -44,20 +44,24 @@ def path_of(rule: Rule) -> Atom | None:
 @lru_cache(maxsize=16)
 def _first_steps(links: frozenset[tuple[str, ...]]) -> Mapping[int, list[tuple[str, ...]]]:
     """Return the first steps of all shortest paths by the paths' lengths: start, next place and destination."""
-    before: dict[str, list[str]] = {}
-    for start, end in sorted(links):
-        before.setdefault(end, []).append(start)
-    found: dict[int, list[tuple[str, ...]]] = {}
+    before: dict[str, set[str]] = {}
+    for start, end in links:
+        before.setdefault(end, set()).add(start)
+    starts, found = {start for start, _ in links}, dict[int, list[tuple[str, ...]]]()
     for destination in sorted(before):
-        distances, queue = {destination: 0}, [destination]
-        for here in queue:  # grows while it is read
-            length = distances[here] + 1
-            for start in before.get(here, ()):
-                if start not in distances:
-                    distances[start] = length
-                    queue.append(start)
-                if distances[start] == length:
-                    found.setdefault(length, []).append((start, here, destination))
+        left = starts - {destination}
+        length, reached = 0, [destination]
+        while reached:
+            length += 1
+            steps = [
+                (start, here, destination)
+                for here in reached
+                for start in sorted(left.intersection(before.get(here, ())))
+            ]
+            if steps:
+                found.setdefault(length, []).extend(steps)
+            reached = sorted({start for start, _, _ in steps})
+            left.difference_update(reached)
     return found
 
 

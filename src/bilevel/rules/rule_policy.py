@@ -30,7 +30,7 @@ class RulePolicy:
         self._state = self._goal = NO_FACTS
         self._engine: RuleEngine | None = None
         self._instance: Instance | None = None
-        self._is_chosen = False  # the instance for this state and goal
+        self._is_chosen = False  # the instance, for this state and goal
         self.follow(rules)
 
     def __repr__(self) -> str:
@@ -47,12 +47,7 @@ class RulePolicy:
     def reset(self, state: Facts, goal: Facts, objects: Mapping[str, str] | None = None) -> None:
         """Begin an episode; `objects` gives the types of the objects known so far."""
         self._objects = {**self.domain.constants, **(objects or {})}
-        self._begin(state, goal)
-
-    def _begin(self, state: Facts, goal: Facts) -> RuleEngine:
-        self._engine = RuleEngine(self.rules, self.domain, state, goal, self._objects, commit=self.commit)
-        self._state, self._goal, self._is_chosen = state, goal, False
-        return self._engine
+        self._engine = None
 
     @property
     def objects(self) -> Mapping[str, str]:
@@ -70,26 +65,22 @@ class RulePolicy:
 
     def choose(self, state: Facts, goal: Facts) -> Action | None:
         """Return the action of the rule that fires, or `None` where no rule applies."""
-        instance = self._choice(state, goal)
-        assert self._engine is not None
-        return self._engine.action(instance) if instance else None
+        engine = self._engine_in(state, goal)
+        return engine.action(self._instance) if self._instance else None
 
     def alternatives(self, state: Facts, goal: Facts) -> Iterator[Action]:
         """Yield the actions of all rules that apply, each once; the first is what `choose` returns.
 
         This asks every rule about the whole state, so it takes longer.
         """
-        self._choice(state, goal)
-        assert self._engine is not None
-        yield from dict.fromkeys(match.action for match in self._engine.matches())
+        yield from dict.fromkeys(match.action for match in self._engine_in(state, goal).matches())
 
     def explain(self, state: Facts, goal: Facts) -> Match | None:
         """Return the rule that fires, with all its variables bound."""
-        instance = self._choice(state, goal)
-        if instance is None:
+        engine = self._engine_in(state, goal)
+        if self._instance is None:
             return None
-        assert self._engine is not None
-        rule, outputs = self._engine.match(instance)
+        rule, outputs = engine.match(self._instance)
         found = bindings(rule, self.domain, state, goal, self._objects, outputs)
         return Match(rule, min(found, key=lambda binding: sorted(binding.items())))
 
@@ -97,11 +88,13 @@ class RulePolicy:
         """Return why no rule applies: the rules that came closest and what each of them lacks, a line each."""
         return why_not(self.rules, self.domain, state, goal, self._objects)
 
-    def _choice(self, state: Facts, goal: Facts) -> Instance | None:
-        """Return the instance that fires; what is asked again is answered as before."""
-        engine = self._engine or self._begin(state, goal)
-        if not (self._is_chosen and state == self._state and goal == self._goal):
-            engine.follow(state, goal)
-            self._instance = engine.choose()
-            self._state, self._goal, self._is_chosen = state, goal, True
-        return self._instance
+    def _engine_in(self, state: Facts, goal: Facts) -> RuleEngine:
+        """Return the engine in this state, which has chosen; what is asked again is answered as before."""
+        if self._engine is None:
+            self._engine = RuleEngine(self.rules, self.domain, state, goal, self._objects, commit=self.commit)
+        elif self._is_chosen and state == self._state and goal == self._goal:
+            return self._engine
+        self._engine.follow(state, goal)
+        self._instance = self._engine.choose()
+        self._state, self._goal, self._is_chosen = state, goal, True
+        return self._engine

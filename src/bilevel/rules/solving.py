@@ -12,11 +12,12 @@ from bilevel.rules.engine import RuleEngine, is_safe
 from bilevel.rules.engine.executor import ExecutorStatus
 from bilevel.rules.engine.objects import COMPILED
 from bilevel.rules.rule import Rule
-from bilevel.symbolic.domain import EQUALITY, Action, Atom, Domain, Facts, Outcome, Problem
+from bilevel.symbolic.domain import EQUALITY, Action, Atom, Domain, Facts, Outcome, Problem, Schema
 from bilevel.symbolic.packed import PackedProblem, no_garbage_collection
 from bilevel.symbolic.plans import Nature, NaturesMove, Plan
 from bilevel.symbolic.semantics import bind_outcome, ground
 
+NO_CHOICE: Mapping[str, str] = {}  # of nature's
 PATIENCE = 10_000  # steps without a new low of open goals and without nature's doing, before circles are looked for
 
 
@@ -83,76 +84,60 @@ class _Rollout:
     def __init__(self, engine: RuleEngine, nature: Nature) -> None:
         self.engine, self.nature = engine, nature
         self.moves: dict[int, NaturesMove] = {}
+        self._unsafe = {place for place, rule in enumerate(engine.rules) if not is_safe(rule, engine.domain)}
 
     def until(self, bound: int) -> Solution:
-        """Run at full speed; once there has been no progress for a while, run looking for circles."""
-        fewest, since = self.engine.open_goals(), 0
-        while self.engine.steps < bound:
-            if self.engine.steps - since >= PATIENCE:
-                stop = self._advance_looking_for_circles(bound)
-            else:
-                stop = self._advance(min(bound, self.engine.steps + 1000))
-            if stop is not None:
-                return stop
-            if self.engine.open_goals() < fewest:
-                fewest, since = self.engine.open_goals(), self.engine.steps
-            since = max(since, self._last_move)
-        return self._stopped(Stop.STEP_BOUND if self.engine.open_goals() else Stop.SOLVED)
-
-    def _advance(self, bound: int) -> Solution | None:
-        """Act until there are `bound` actions or a reason to stop; what may fail or needs nature is done one by one."""
-        while (status := self.engine.run(bound)) != ExecutorStatus.DONE:
-            if status != ExecutorStatus.FOUND:
-                return self._stopped(Stop.NO_RULE if self.engine.open_goals() else Stop.SOLVED)
-            rule, arguments = self.engine.chosen()
-            action = self.engine.rules[rule].action
-            if not self._act(self.engine.rules[rule], arguments):
-                return self._stopped(Stop.NOT_APPLICABLE, str(Action(action.name, arguments)))
-        return None
-
-    def _act(self, rule: Rule, arguments: tuple[str, ...]) -> bool:
-        """Do an action unless it is not applicable; return whether it is."""
-        schema, holds = self.engine.domain.schemas[rule.action.name], self.engine.holds
-        if not is_safe(rule, self.engine.domain):
-            action = ground(schema, arguments)
-            if action is None or not all(map(holds, action.condition.positive)):
-                return False
-            if any(holds(fact) for fact in action.condition.negative if fact.predicate != EQUALITY):
-                return False
-        if schema.is_deterministic:
-            self.engine.apply(schema, 0, arguments)
-            return True
-        move = self.moves[self.engine.steps] = self.nature.move(schema)
-        chosen = schema.outcomes[move.outcome].chosen
-        self.engine.declare({move.binding[variable.name]: variable.type for variable in chosen})
-        self.engine.apply(schema, move.outcome, (*arguments, *move.binding.values()))
-        return True
-
-    def _advance_looking_for_circles(self, bound: int) -> Solution | None:
-        """Act likewise, looking for a state that comes back without nature's doing.
+        """Run at full speed; once there was no progress for long, look for a state that comes back.
 
         Brent's way of finding a cycle: compare with one marked state, and mark anew after twice as many steps. States
         are compared by a hash that changes with each fact that comes or goes, and is about the goal or asked about by
         a rule: nothing else has to do with what the rules will do.
         """
         engine = self.engine
-        mark, marked, patience = engine.steps, engine.fingerprint(), 1
+        fewest, since = engine.open_goals(), 0  # and after which step there was progress
+        marked: tuple[int, int] | None = None  # after which step, and the hash
+        patience = 1  # steps
         while engine.steps < bound:
-            stop = self._advance(engine.steps + 1)
+            if marked is None and engine.steps - since >= PATIENCE:
+                marked = engine.steps, engine.fingerprint()
+            stop = self._advance(min(bound, engine.steps + (1000 if marked is None else 1)))
             if stop is not None:
                 return stop
-            here = engine.fingerprint()
-            if here == marked and self._last_move < mark:
-                detail = f"to the rules the state after step {mark} came back after step {engine.steps}"
-                return self._stopped(Stop.LOOP, detail)
-            if engine.steps - mark == patience:
-                mark, marked, patience = engine.steps, here, 2 * patience
+            if engine.open_goals() < fewest:
+                fewest, since = engine.open_goals(), engine.steps
+            last_move = next(reversed(self.moves), -1)
+            since = max(since, last_move)
+            if marked is not None:
+                mark, fingerprint = marked
+                if engine.fingerprint() == fingerprint and last_move < mark:
+                    detail = f"to the rules the state after step {mark} came back after step {engine.steps}"
+                    return self._stopped(Stop.LOOP, detail)
+                if engine.steps - mark >= patience:
+                    marked, patience = (engine.steps, engine.fingerprint()), 2 * patience
+        return self._stopped(Stop.STEP_BOUND if engine.open_goals() else Stop.SOLVED)
+
+    def _advance(self, bound: int) -> Solution | None:
+        """Act until there are `bound` actions or a reason to stop; what may fail or needs nature is done one by one."""
+        while (status := self.engine.run(bound)) != ExecutorStatus.DONE:
+            if status != ExecutorStatus.FOUND:
+                return self._stopped(Stop.NO_RULE if self.engine.open_goals() else Stop.SOLVED)
+            place, arguments = self.engine.chosen()
+            schema = self.engine.domain.schemas[self.engine.rules[place].action.name]
+            if place in self._unsafe and not self._is_applicable(schema, arguments):
+                return self._stopped(Stop.NOT_APPLICABLE, str(Action(schema.name, arguments)))
+            outcome, chosen = 0, NO_CHOICE
+            if not schema.is_deterministic:
+                outcome, chosen = self.moves[self.engine.steps] = self.nature.move(schema)
+                kinds = {chosen[variable.name]: variable.type for variable in schema.outcomes[outcome].chosen}
+                self.engine.declare(kinds)
+            self.engine.apply(schema, outcome, (*arguments, *chosen.values()))
         return None
 
-    @property
-    def _last_move(self) -> int:
-        """The last step with which nature had to do."""
-        return next(reversed(self.moves), -1)
+    def _is_applicable(self, schema: Schema, arguments: tuple[str, ...]) -> bool:
+        action, holds = ground(schema, arguments), self.engine.holds
+        if action is None or not all(map(holds, action.condition.positive)):
+            return False
+        return not any(holds(fact) for fact in action.condition.negative if fact.predicate != EQUALITY)
 
     def _stopped(self, stop: Stop, detail: str = "") -> Solution:
         """Return the solution so far, which ends for this reason."""
