@@ -32,7 +32,7 @@ PACKAGES = {
 # By how much a package is still above its budget: lines to be taken away, and never more than these.
 OWED = {
     "symbolic": 258,
-    "rules": 926,
+    "rules": 876,
     "planning": 79,
     "rule_learning": 10,
     "tasks": 66,
