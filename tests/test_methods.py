@@ -19,7 +19,7 @@ from tiny_policies import learned_folder, moving_as_the_expert
 
 TINY = f"{tiny_task.__file__}:TINY"
 END_TO_END = ("pddl-nn", "pure-nn")
-IN_ENVIRONMENTS = [name for name in METHODS if name not in ("lama", "lerobot", "smolvla", "smolvla-metaworld")]
+IN_ENVIRONMENTS = [name for name in METHODS if name not in ("lerobot", "smolvla", "smolvla-metaworld")]
 
 
 @pytest.fixture(scope="module")
@@ -55,31 +55,12 @@ def test_a_method_runs_end_to_end(
     assert record["steps"] > 0
 
 
-def test_lama_plans_without_an_environment_and_with_a_time_limit(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    output = tmp_path / "results.jsonl"
-    options = ("colour", "--method", "lama", "--objects", "2,30", "--episodes", 1, "--output", output)
-    assert run(capsys, "evaluate", *options)[0] == 0
-    small, large = (json.loads(line) for line in output.read_text(encoding="utf-8").splitlines())
-    assert small["outcome"] == large["outcome"] == "success"
-    assert small["steps"] < large["steps"]
-    assert small["settings"] == {"planner": "lama", "planning_seconds": 100.0}
-
-    limits = ("blocks", "--method", "lama", "--objects", 400, "--episodes", 1)
-    limited = tmp_path / "limited.jsonl"
-    assert run(capsys, "evaluate", *limits, "--planning-seconds", 0.5, "--output", limited)[0] == 0
-    record = json.loads(limited.read_text(encoding="utf-8"))
-    assert (record["reason"], record["detail"]) == ("no plan", "timed out (limit 0.5 s)")
-
-
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
         ("--method expert --planner fond", "the method 'expert' does not plan"),
         ("--method ndt-plan --policy p --planner lama", "cannot plan with 'lama', but with fond"),
-        ("blocks --method lama --objects 0", "'0' is no range of numbers from 1 on"),
-        ("colour --method lama --noise 0.7", "measured without an environment: it takes no --noise"),
+        ("blocks --method expert --objects 0", "'0' is no range of numbers from 1 on"),
     ],
 )
 def test_bad_input_is_one_line(words: str, reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -34,14 +34,14 @@ OWED = {
     "symbolic": 258,
     "rules": 876,
     "planning": 79,
-    "rule_learning": 10,
+    "rule_learning": 1,
     "tasks": 66,
     "policies": 116,
     "demonstrations": 169,
-    "learning": 261,
-    "methods": 320,
-    "cli": 185,
-    ".": 120,
+    "learning": 257,
+    "methods": 244,
+    "cli": 157,
+    ".": 118,
 }
 MODULES = 200
 

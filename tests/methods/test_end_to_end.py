@@ -33,7 +33,7 @@ def learned(output: Path, task: Task = TINY, config: LearningConfig = QUICK, **o
 @pytest.mark.parametrize("method", ENCODINGS)
 @pytest.mark.parametrize("task", [TINY, TINY_DISCRETE], ids=lambda task: task.name)
 def test_a_policy_is_learned_written_read_and_runs_with_more_objects(task: Task, method: str, tmp_path: Path) -> None:
-    config = LearningConfig(end_to_end_hidden=16, training=TrainingConfig(epochs=20, batch=32, learning_rate=3e-3))
+    config = LearningConfig(hidden=16, training=TrainingConfig(epochs=20, batch=32, learning_rate=3e-3))
     losses: list[float] = []
 
     def note(progress: Progress) -> None:

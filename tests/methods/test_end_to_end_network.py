@@ -13,8 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from slow_graph_network import SPEC, Question, slow_outputs
 
-from bilevel.lowlevel.encoding import encoding_of
-from bilevel.lowlevel.network import GraphNetwork, weights_of
+from bilevel.lowlevel.network import weights_of
 from bilevel.lowlevel.numpy_network import Weights
 from bilevel.methods.end_to_end import (
     ENCODINGS,
@@ -22,15 +21,12 @@ from bilevel.methods.end_to_end import (
     EndToEndPolicy,
     GraphSamples,
     encode_graphs,
-    matching_hidden,
 )
 from bilevel.symbolic.domain import Atom, Domain, Facts
 from bilevel.symbolic.pddl import parse_domain
-from bilevel.tabletop import TASKS
 from bilevel.tasks.controls import BoxControls, Controls
 from bilevel.tasks.scene import Array, Scene
-from bilevel.tasks.task import Labels, Task
-from tiny_task import TINY
+from bilevel.tasks.task import Labels
 
 FULL = parse_domain("""
 (define (domain everything) (:requirements :strips :typing) (:types block tray button)
@@ -118,21 +114,3 @@ def test_the_network_is_what_the_definition_says(domain: Domain, method: str, se
         policy = EndToEndPolicy(network, Labels(partial(known, question.state), partial(known, question.goal)))
         assert policy.act(question.scene) == pytest.approx(BOX.decode(slowly), abs=4e-4)
         assert (policy.state, policy.goal, policy.action) == (question.state, question.goal, None)
-
-
-# What plays a part, and what does not
-
-
-@pytest.mark.parametrize("task", [*TASKS.values(), TINY], ids=lambda task: task.name)
-@pytest.mark.parametrize("method", METHODS)
-def test_end_to_end_networks_are_as_large_as_bisons(method: str, task: Task) -> None:
-    like, encoding = encoding_of(task.domain, task.spec), ENCODINGS[method](task.domain, task.spec)
-    width = matching_hidden(encoding, like, BOX, 64, 2)
-    sizes = [parameters(EndToEndNetwork(encoding, BOX, each, 2)) for each in (width - 1, width, width + 1)]
-    wanted = parameters(GraphNetwork(like, BOX, 64, 2))
-    assert sizes[1] == pytest.approx(wanted, rel=0.05)
-    assert min(sizes, key=lambda size: abs(size - wanted)) == sizes[1]
-
-
-def parameters(network: torch.nn.Module) -> int:
-    return sum(parameter.numel() for parameter in network.parameters())

@@ -28,6 +28,7 @@ from bilevel.methods.lerobot import (
     PolicyInput,
     find_model,
 )
+from bilevel.methods.methods import METHODS
 from bilevel.policies.episode import Episode
 from bilevel.policies.rollout import rollout
 from bilevel.symbolic.domain import BadInput
@@ -260,3 +261,35 @@ def test_every_task_of_the_paper_has_an_instruction_that_smolvla_reads_to_its_en
     instructions = [TASKS[name].instruction.format(n=10) for name in PAPERS_TASKS]
     assert len(set(instructions)) == len(PAPERS_TASKS)
     assert all("10" in words and len(words.split()) <= 38 for words in instructions)  # of its 48 tokens
+
+
+def test_the_environment_is_made_and_a_model_fetched_with_its_backbone(
+    machine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a Python that only notes what it is asked."""
+    with pytest.raises(BadInput, match="there is no such program; make it with: bilevel lerobot install"):
+        lerobot.fetch("smolvla")
+    asked = machine / "asked"
+    place = machine / "cache" / "models--lerobot--smolvla_base" / "snapshots" / "main"
+    save(place, (), type="smolvla", input_features={}, vlm_model_name="some/backbone")
+    python = machine / "python"
+    python.write_text(
+        f'#!/bin/sh\necho "$@" >> {asked}\n'
+        'if [ "$2" = venv ]; then mkdir -p "$3/bin"; cp "$0" "$3/bin/python"; cp "$0" "$3/bin/hf"; fi\n'
+    )
+    python.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(python))
+    METHODS["smolvla"].prepare()
+    lines = asked.read_text().splitlines()
+    assert lines[0] == f"-m venv {machine}/environment"
+    assert "-m pip install --disable-pip-version-check --quiet torch==2.13.0" in lines
+    assert "-m pip install --disable-pip-version-check --quiet --no-deps torchvision==0.28.0 lerobot==0.4.4" in lines
+    assert lines[-2:] == [
+        "download lerobot/smolvla_base --revision main",
+        f"download some/backbone {' '.join(BACKBONE_FILES)}",
+    ]
+    (machine / "environment" / "bin" / "hf").write_text("#!/bin/sh\nexit 3\n")
+    with pytest.raises(BadInput, match=r"exit code 3 of: .*/hf download lerobot/smolvla_base"):
+        lerobot.fetch("smolvla")
+    with pytest.raises(BadInput, match="unknown model 'openvla'; known models: smolvla, smolvla-metaworld"):
+        lerobot.fetch("openvla")

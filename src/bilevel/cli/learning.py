@@ -42,7 +42,7 @@ CONFIG = ("complete", "relevance", "recorded_actions", "algorithm")  # and of le
 @option("--symmetries", "on|off", "Train on mirrored samples, too, where that is possible (by default on with `best`).")
 @option("--batch-size", "N>0", "How many samples each step of training is made of (by default 128).", name="batch")
 @option("--learning-rate", "X>0", "Of training at first; it falls to 0 along a cosine (by default 0.001).")
-@option("--hidden", "N>0", "Width of the layers (by default 64; for rivals such that all are of one size).")
+@option("--hidden", "N>0", "Width of the layers (by default 64).")
 @option("--device", ("auto", "cpu", "cuda"), "What to train on; `auto` takes a GPU where torch can use one.", "auto")
 @option("--dagger-rounds", "N", "How many rounds of DAgger; 0 for none (by default as the preset says).", name="rounds")
 @option(
@@ -66,7 +66,7 @@ def learn(folder: Path, output: Path, task: str | None, **options: Any) -> None:
 
     began = time.perf_counter()
     settings = {name: options.pop(name) for name in (*TRAINING, *CONFIG, "hidden", "rounds")}
-    config = _config(PRESETS[options["preset"]], options["method"], settings)
+    config = _config(PRESETS[options["preset"]], settings)
     found_task = find_task(task) if task else None
     with progress_line(resumes=True) as callback:
         demonstrations = Demonstrations.read(folder)
@@ -89,17 +89,13 @@ def learn(folder: Path, output: Path, task: str | None, **options: Any) -> None:
     )
 
 
-def _config(config: LearningConfig, method: str, settings: dict[str, Any]) -> LearningConfig:
+def _config(config: LearningConfig, settings: dict[str, Any]) -> LearningConfig:
     """Return the preset with those settings that are given instead."""
     from msgspec.structs import replace
-
-    from bilevel.methods.methods import BILEVEL, find_method
 
     if settings["epochs"] is not None and settings["updates"] is None:
         settings["updates"] = 0
     given = {name: value for name, value in settings.items() if value is not None}
-    if "hidden" in given and find_method(method).training != BILEVEL:
-        given["end_to_end_hidden"] = given.pop("hidden")
     dagger = replace(config.dagger, rounds=given.pop("rounds", config.dagger.rounds))
     training = replace(config.training, **{name: given.pop(name) for name in TRAINING if name in given})
     return replace(config, dagger=dagger, training=training, **given)

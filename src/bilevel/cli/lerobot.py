@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from bilevel.cli.options import argument, command, option
@@ -12,7 +9,7 @@ from bilevel.cli.output import answer
 from bilevel.symbolic.domain import BadInput
 
 
-@command("lerobot install", "", json=False)
+@command("lerobot install", "")
 def install() -> None:
     """Make the virtual environment in which LeRobot runs its policies: 2 to 8 gigabytes, fetched by pip.
 
@@ -21,34 +18,18 @@ def install() -> None:
     """
     from bilevel.methods import lerobot
 
-    run_all(lerobot.install_commands())
+    lerobot.install()
     folder = lerobot.environment_folder()
-    versions = ", ".join(f"{name} {version}" for name, version in lerobot.installed_versions(folder).items())
-    print(f"{versions} are in {folder}")
+    answer({"installed": lerobot.installed_versions(folder), "folder": folder})
 
 
 @command("lerobot fetch", "smolvla-metaworld", json=False)
 @argument("method", "TEXT", "smolvla or smolvla-metaworld.")
 def fetch(method: str) -> None:
-    """Download a published model into Hugging Face's cache: the policy, and its backbone's settings and tokenizer.
+    """Download a published model into Hugging Face's cache: the policy, and its backbone's settings and tokenizer."""
+    from bilevel.methods import lerobot
 
-    Nothing else but `reproduce --methods smolvla smolvla-metaworld` ever downloads a model.
-    """
-    from bilevel.methods.lerobot import PUBLISHED, fetch_commands
-
-    if method not in PUBLISHED:
-        raise BadInput(f"unknown model '{method}'; known models: {', '.join(PUBLISHED)}")
-    run_all(fetch_commands(method))
-
-
-def run_all(commands: Iterable[Sequence[str]]) -> None:
-    """Run one command after the other, each shown, and allowed to download; `BadInput` for the first that fails."""
-    environment = {name: value for name, value in os.environ.items() if name not in ("HF_HUB_OFFLINE", "PYTHONPATH")}
-    for words in commands:
-        print(f"$ {' '.join(words).splitlines()[0]}", flush=True)
-        code = subprocess.run(words, stdin=subprocess.DEVNULL, env=environment).returncode
-        if code != 0:
-            raise BadInput(f"exit code {code} of: {' '.join(words)}")
+    lerobot.fetch(method)
 
 
 @command("lerobot check", "--policy outputs/train/act/checkpoints/last/pretrained_model")

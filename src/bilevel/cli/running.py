@@ -110,12 +110,11 @@ def run(ctx: click.Context, /, task: str | None, replay: Path | None, number: in
         require_writable(file)
     who = options["policy"] or str(usual_policy(found, options["method"]) or EXPERT)
     acting = find_policy(who, task=found, **{name: options[name] for name in CHOICES})
-    if acting.make is None:
-        raise BadInput(f"the method '{acting.method}' needs no environment; `bilevel evaluate` measures it")
     pictures = {"render_mode": "rgb_array"} if video or (view and found.takes_render_mode) else {}
     arguments = {"quality": "fast" if view else "smooth", **pictures, **acting.pictures, **options["env_args"]}
     perception = read_perception(options["perception"])
     objects = options["objects"] or USUAL_OBJECTS
+    assert acting.make is not None, "methods on their own act in environments"
     with closing(SceneEnv(found, objects, perception=perception, **arguments)) as env:
         policy = acting.make(env)
         say(*_remarks(found, policy, who, options))

@@ -82,8 +82,10 @@ def evaluate(
     evaluation = _Evaluation(
         policy, task, tuple(objects), episodes, seed, noise, arguments, perception, keep_incidents, known
     )
+    policy.check(task)
     for number in (min(evaluation.objects), max(evaluation.objects)):
-        policy.check_run(task, number, noise, arguments, perception)
+        if policy.make:
+            SceneEnv(task, number, **arguments).close()
     if workers is None and policy.pictures:
         workers = 1  # pictures take the whole machine
     about = {"task": task.name, "method": policy.method, "policy": policy.policy, "seed": seed, "noise": noise}

@@ -119,6 +119,7 @@ def find_rows(names: Sequence[str], usual: Sequence[str]) -> list[Row]:
     """Return the rows of these names, each once, or the usual ones; `BadInput` for one that cannot be run here."""
     rows = [ROWS[name] for name in choose("method", names, ROWS, usual)]
     for row in rows:
+        METHODS[row.method].prepare()
         if lacking := METHODS[row.method].missing():
             raise BadInput(f"{row.name}: {lacking}; or leave it out of --methods")
     return rows

@@ -51,7 +51,6 @@ from bilevel.methods.end_to_end import (
     EndToEndPolicy,
     GraphSamples,
     encode_graphs,
-    matching_hidden,
     network_with,
 )
 from bilevel.methods.methods import BILEVEL, find_method
@@ -93,7 +92,6 @@ class LearningConfig(msgspec.Struct, frozen=True):
     """Both levels; as it is here, by the paper's settings."""
 
     hidden: int = 64  # width of the layers of BISON's network
-    end_to_end_hidden: int | None = None  # that of a network that does all; `None` for as many parameters as BISON's
     rounds: int = 2  # of messages in the network
     complete: bool = False  # the rules, for what was not demonstrated
     relevance: bool = False  # leave out arguments that play no part in how an action is done
@@ -180,7 +178,7 @@ def _check(
         raise BadInput("rules of Algorithm 1 as printed stay as they are: without completion and without DAgger")
     if from_episodes and not config.complete:
         raise BadInput("--from-episodes is for completing rules: add --completion on")
-    if max(config.hidden, config.end_to_end_hidden or 0) > MAX_HIDDEN:
+    if config.hidden > MAX_HIDDEN:
         raise BadInput(f"--hidden must be at most {MAX_HIDDEN}")
     if not (learn_domain or demonstrations.domain.schemas):
         where = demonstrations.folder or f"the data set of '{demonstrations.task}'"
@@ -487,16 +485,14 @@ def _learn_end_to_end(run: LearningRun, method: str) -> tuple[LearnedPolicy, lis
     for number, (shown, scenes, states, goals) in enumerate(_labelled(demonstrations, run.task, run.callback)):
         situations = [(state, goal, None) for state, goal in zip(states[:-1], goals[:-1], strict=True)]
         parts.append(encode_graphs(encoding, scenes[:-1], situations, shown.targets(controls), number))
-    like = encoding_of(domain, demonstrations.spec)
-    hidden = config.end_to_end_hidden or matching_hidden(encoding, like, controls, config.hidden, config.rounds)
-    make_network = partial(EndToEndNetwork, encoding, controls, hidden, config.rounds)
+    make_network = partial(EndToEndNetwork, encoding, controls, config.hidden, config.rounds)
 
     def make_agent(rounds: Sequence[Round]) -> MakeAgent:
         weights = rounds[-1].network.weights
         return partial(RandomPrefixPolicy, lambda env: EndToEndPolicy(network_with(make_network, weights), env.labels))
 
     rounds = run.train(GraphSamples.concatenate(parts), make_network, make_agent, partial(encode_graphs, encoding))
-    shape = NetworkShape(KIND, hidden, config.rounds)
+    shape = NetworkShape(KIND, config.hidden, config.rounds)
     card = _card(run, rounds[-1], method, encoding.symbols, shape, {})
     return LearnedPolicy(card, domain, rounds[-1].network.weights), rounds
 

@@ -13,7 +13,6 @@ all objects of the type, from 0 to 1: with more objects a number would be one th
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -27,7 +26,6 @@ from torch import Tensor, nn
 
 from bilevel.lowlevel.encoding import (
     CONTROL,
-    Encoding,
     FeatureEncoder,
     ImitationSamples,
     Situation,
@@ -35,7 +33,7 @@ from bilevel.lowlevel.encoding import (
     columns_of,
     turns,
 )
-from bilevel.lowlevel.network import GraphNetwork, ImitationNetwork, Table, scales_of
+from bilevel.lowlevel.network import ImitationNetwork, Table, scales_of
 from bilevel.lowlevel.numpy_network import Weights
 from bilevel.policies.folder import (
     DOMAIN,
@@ -54,7 +52,6 @@ from bilevel.tasks.spec import Mirror, Spec, Symmetry
 from bilevel.tasks.task import Labels
 
 KIND = "end-to-end"  # the kind of network, in policy.json
-WIDEST = 4  # times as wide as BISON's network, which has no layers for facts
 NOTHING = 0  # instead of an object, for an argument that is not seen, or that a fact does not have
 
 Rows = NDArray[np.int64]
@@ -428,18 +425,3 @@ def _network_of(learned: LearnedPolicy) -> EndToEndNetwork:
     card, shape = learned.card, learned.card.network
     encoding = ENCODINGS[card.method](learned.domain, learned.spec)
     return network_with(partial(EndToEndNetwork, encoding, card.controls, shape.hidden, shape.rounds), learned.weights)
-
-
-def matching_hidden(encoding: GraphEncoding, like: Encoding, controls: Controls, hidden: int, rounds: int) -> int:
-    """Return the width at which an end-to-end network has about as many parameters as BISON's of width `hidden`."""
-
-    def parameters(network: nn.Module) -> int:
-        return sum(parameter.numel() for parameter in network.parameters())
-
-    def excess(width: int) -> int:
-        return parameters(EndToEndNetwork(encoding, controls, width, rounds)) - wanted
-
-    with torch.device("meta"):  # networks that are only to be counted take no memory
-        wanted = parameters(GraphNetwork(like, controls, hidden, rounds))
-        wider = 1 + bisect_left(range(1, WIDEST * hidden), 0, key=excess)
-        return min(max(1, wider - 1), wider, key=lambda width: abs(excess(width)))

@@ -11,7 +11,7 @@ import hashlib
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib import metadata
 from multiprocessing import Pipe
 from pathlib import Path
@@ -41,12 +41,12 @@ class Published(NamedTuple):
     """A model on the hub."""
 
     name: str
-    revision: str
+    revision: str = "main"
     has_longer_actions: bool = False  # those of another arm, of which the first numbers are used
 
 
 PUBLISHED: Mapping[str, Published] = {  # by their methods
-    "smolvla": Published("lerobot/smolvla_base", "main", has_longer_actions=True),
+    "smolvla": Published("lerobot/smolvla_base", has_longer_actions=True),
     "smolvla-metaworld": Published("jadechoghari/smolvla_metaworld", "ef3089ecb84eeeb7d33fedab24f6c76180a68900"),
 }
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
@@ -119,6 +119,31 @@ class LeRobotModel(NamedTuple):
 # What is needed
 
 
+def install() -> None:
+    """Make LeRobot's environment with pip: gigabytes."""
+    _run("sh", SERVER.with_name("lerobot_install.sh"), sys.executable, environment_folder(), VERSION)
+
+
+def fetch(method: str) -> None:
+    """Download a published model into the hub's cache, with the settings and the tokenizer of its backbone."""
+    if method not in PUBLISHED:
+        raise BadInput(f"unknown model '{method}'; known models: {', '.join(PUBLISHED)}")
+    program, model = environment_folder() / "bin" / "hf", PUBLISHED[method]
+    if not program.is_file():
+        raise BadInput(f"{program}: there is no such program; make it with: bilevel lerobot install")
+    _run(program, "download", model.name, "--revision", model.revision)
+    _run(program, "download", _config(hub_folder(model)).vlm_model_name, *BACKBONE_FILES)
+
+
+def _run(*words: object) -> None:
+    """Run a program that may download; `BadInput` where it fails."""
+    environment = {name: value for name, value in os.environ.items() if name not in ("HF_HUB_OFFLINE", "PYTHONPATH")}
+    command = [str(word) for word in words]
+    code = subprocess.run(command, stdin=subprocess.DEVNULL, env=environment).returncode
+    if code != 0:
+        raise BadInput(f"exit code {code} of: {' '.join(command)}")
+
+
 def find_model(method: str, folder: Path | None = None) -> LeRobotModel:
     """Return how to run the policy in a folder, or a published one in the hub's cache; `BadInput` where it lacks."""
     environment, published = environment_folder(), PUBLISHED.get(method)
@@ -126,38 +151,41 @@ def find_model(method: str, folder: Path | None = None) -> LeRobotModel:
     if versions.get("lerobot") != VERSION:
         there = versions.get("lerobot", "no LeRobot")
         raise BadInput(f"{environment}: {there}, not {VERSION}; make the environment with: bilevel lerobot install")
-    fetch = f"get it with: bilevel lerobot fetch {method}"
+    advice = f"get it with: bilevel lerobot fetch {method}"
     if folder is None and published:
-        folder = _complete(_cached(published.name, published.revision), POLICY_FILES, published.name, fetch)
-    folder = _complete(folder, POLICY_FILES, str(folder), "write it with LeRobot's save_pretrained")
-    config = decode(read_bytes(folder / CONFIG), Config, folder / CONFIG)
-    backbone = ""
+        folder = _complete(hub_folder(published), POLICY_FILES, published.name, advice)
+    folder = _complete(folder or Path(), POLICY_FILES, str(folder), "write it with LeRobot's save_pretrained")
+    config, backbone = _config(folder), ""
     if config.vlm_model_name:
         own = Path(config.vlm_model_name)
-        place = own if own.is_dir() else _cached(config.vlm_model_name)
-        backbone = str(_complete(place, BACKBONE_FILES, config.vlm_model_name, fetch).absolute())
+        place = own if own.is_dir() else hub_folder(Published(config.vlm_model_name))
+        backbone = str(_complete(place, BACKBONE_FILES, config.vlm_model_name, advice).absolute())
     on_gpu = Path("/dev/nvidiactl").exists() and not versions["torch"].endswith("+cpu")
     device = os.environ.get(DEVICE_VARIABLE) or ("cuda" if on_gpu else "cpu")
     python = str(environment / "bin" / "python")
     return LeRobotModel(python, str(folder.absolute()), config, backbone, device, published)
 
 
-def _complete(folder: Path | None, files: Sequence[str], name: str, advice: str) -> Path:
+def _config(folder: Path) -> Config:
+    """Return what the config.json of a policy says."""
+    return decode(read_bytes(folder / CONFIG), Config, folder / CONFIG)
+
+
+def _complete(folder: Path, files: Sequence[str], name: str, advice: str) -> Path:
     """Return a folder that has all of these files; `BadInput` for any other."""
-    lacking = [file for file in files if folder is None or not (folder / file).is_file()]
-    if folder is None or lacking:
+    lacking = [file for file in files if not (folder / file).is_file()]
+    if lacking:
         raise BadInput(f"{name}: missing {', '.join(lacking)}; {advice}")
     return folder
 
 
-def _cached(hub_name: str, revision: str = "main") -> Path:
-    """Return the folder in the hub's cache with the files of a model at a revision, whether or not they are there."""
+def hub_folder(model: Published) -> Path:
+    """Return the folder in the hub's cache with the files of a model, whether or not they are there."""
     home = os.environ.get("HF_HOME") or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "huggingface"
     cache = Path(os.environ.get("HF_HUB_CACHE") or Path(home) / "hub").expanduser()
-    folder = cache / f"models--{hub_name.replace('/', '--')}"
-    reference = folder / "refs" / revision
-    commit = reference.read_text(encoding="utf-8").strip() if reference.is_file() else revision
-    return folder / "snapshots" / commit
+    folder = cache / f"models--{model.name.replace('/', '--')}"
+    reference = folder / "refs" / model.revision
+    return folder / "snapshots" / (reference.read_text("utf-8").strip() if reference.is_file() else model.revision)
 
 
 def environment_folder() -> Path:
@@ -187,48 +215,6 @@ def state_layout(folder: Path, spec: Spec) -> StateLayout | None:
         return None
     names = decode(read_bytes(path), dict[str, Any], path).get("features", {}).get(STATE, {}).get("names")
     return StateLayout.of_names(spec, list(map(str, names))) if isinstance(names, list) else None
-
-
-# PyPI's torchvision is built for CUDA. Beside a build of torch for CPUs its library cannot be loaded, and two of its
-# operations, which no policy uses, must be declared before it can be imported.
-MEND_TORCHVISION = """
-import importlib.util, pathlib
-try:
-    import torchvision
-except RuntimeError:
-    folder = importlib.util.find_spec("torchvision").submodule_search_locations[0]
-    with open(pathlib.Path(folder, "extension.py"), "a") as file:
-        for name in ("nms", "qnms"):
-            schema = "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"
-            print(f'torch.library.define("torchvision::{name}", "{schema}")', file=file)
-"""
-
-
-def install_commands() -> Iterator[Sequence[str]]:
-    """Yield the commands that make the environment; pip's own variables choose builds for CPUs or CUDA.
-
-    What LeRobot requires is listed beside this file, as it asks for an older torch than what is used here.
-    """
-    folder = environment_folder()
-    python = str(folder / "bin" / "python")
-    pip = (python, "-m", "pip", "install", "--disable-pip-version-check", "--quiet")
-    yield sys.executable, "-m", "venv", str(folder)
-    yield *pip, "torch==2.13.0"
-    yield *pip, "--no-deps", "torchvision==0.28.0", f"lerobot=={VERSION}"
-    yield *pip, "--requirement", str(SERVER.with_name("lerobot_requirements.txt"))
-    yield python, "-c", MEND_TORCHVISION
-    yield python, "-c", "import lerobot.policies.factory"
-
-
-def fetch_commands(method: str) -> Iterator[Sequence[str]]:
-    """Yield the commands that download a published model and the settings of its backbone into the hub's cache."""
-    program, published = environment_folder() / "bin" / "hf", PUBLISHED[method]
-    if not program.is_file():
-        raise BadInput(f"{program}: there is no such program; make it with: bilevel lerobot install")
-    yield str(program), "download", published.name, "--revision", published.revision
-    path = _cached(published.name, published.revision) / CONFIG
-    backbone = decode(read_bytes(path), Config, path).vlm_model_name
-    yield str(program), "download", str(backbone), *BACKBONE_FILES
 
 
 # The policy

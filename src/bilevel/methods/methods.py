@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -12,10 +11,18 @@ from typing import Any, NamedTuple
 import msgspec
 
 from bilevel.lowlevel.encoding import Encoding
-from bilevel.methods.lerobot import PUBLISHED, LeRobotPolicy, find_model
+from bilevel.methods.lerobot import (
+    PUBLISHED,
+    LeRobotPolicy,
+    environment_folder,
+    fetch,
+    find_model,
+    install,
+    installed_versions,
+)
 from bilevel.planning import fast_downward
-from bilevel.planning.planners import PLANNERS, Failure, PlannedPolicy, find_plan, planner_named
-from bilevel.policies.episode import Episode, Seconds
+from bilevel.planning.planners import PLANNERS, PlannedPolicy
+from bilevel.policies.episode import Episode
 from bilevel.policies.folder import (
     BISON,
     LearnedPolicy,
@@ -26,14 +33,12 @@ from bilevel.policies.folder import (
 )
 from bilevel.policies.policy import BilevelPolicy, Policy, expert_policy
 from bilevel.policies.recovery import ONLY_WAIT, Body, RecoveringPolicy, Recovery, parse_recovery
-from bilevel.policies.rollout import cpu_seconds
 from bilevel.symbolic.domain import Atom, BadInput, Domain
 from bilevel.tasks.controls import Controls
 from bilevel.tasks.estimation import Estimation, Estimator
-from bilevel.tasks.perception import PERFECT, Perception
 from bilevel.tasks.registry import registered_task
 from bilevel.tasks.scene import Scene
-from bilevel.tasks.scene_env import SUCCESS, SceneEnv
+from bilevel.tasks.scene_env import SceneEnv
 from bilevel.tasks.task import Labels, Task
 
 EXPERT, LEROBOT = "expert", "lerobot"
@@ -41,7 +46,6 @@ PLANNING_SECONDS = 100.0  # for each plan or policy: what LAMA gets in the paper
 BILEVEL, END_TO_END = "bilevel", "end-to-end"  # what is learned
 ON, OFF = "on", "off"  # state estimation
 CLASSICAL, CONTINGENT = ("lama", "search"), ("fond",)  # planners
-MAX_SYMBOLIC_OBJECTS = 1_000_000
 
 Bind = Callable[[Labels, Sequence[int]], Policy]  # to labels, and the switches among the controls
 
@@ -52,8 +56,8 @@ class RunnablePolicy:
 
     method: str
     make: Callable[[SceneEnv], Policy] | None = None
-    bind: Bind | None = None  # for what needs no environment
     measure: Callable[[Task, int, int], Episode] | None = None  # for what is measured on symbols: objects and a seed
+    bind: Bind | None = None  # for what needs no environment
     check: Callable[[Task], None] = lambda task: None  # `BadInput` for a task that it does not fit
     task: str | None = None  # that it was learned on
     policy: str | None = None  # its folder or its name, as given
@@ -61,22 +65,6 @@ class RunnablePolicy:
     seed: int | None = None  # of learning it
     settings: Mapping[str, Any] = field(default_factory=dict)  # all else that its results depend on
     pictures: Mapping[str, Any] = field(default_factory=dict)  # that it looks at, as arguments of `SceneEnv`
-
-    def check_run(
-        self, task: Task, objects: int, noise: float, arguments: Mapping[str, Any], perception: Perception = PERFECT
-    ) -> None:
-        """`BadInput` for a task, a number of objects, or other settings that it is not measured with."""
-        self.check(task)
-        most = task.max_objects if self.make else MAX_SYMBOLIC_OBJECTS
-        if objects < 1 or (most is not None and objects > most):
-            raise BadInput(f"the task '{task.name}' takes 1 to {most} objects, not {objects}")
-        if self.make:
-            SceneEnv(task, objects, **arguments).close()
-        elif noise or arguments or perception != PERFECT:
-            raise BadInput(
-                f"the method '{self.method}' is measured without an environment: it takes no --noise, --env-args or "
-                "--perception"
-            )
 
 
 class Options(NamedTuple):
@@ -127,6 +115,13 @@ class Method:
         for what, is_wrong in wrong.items():
             if is_wrong:
                 raise BadInput(f"the method '{self.name}' {what}")
+
+    def prepare(self) -> None:
+        """Get a published model and what runs it, unless they are here; `BadInput` where they cannot be had."""
+        if self.is_published and self.missing():
+            if not installed_versions(environment_folder()):
+                install()
+            fetch(self.name)
 
     def missing(self) -> str | None:
         """Return what it lacks here, in one line; `None` where it can be run."""
@@ -253,29 +248,6 @@ def _lerobot(method: Method, options: Options) -> RunnablePolicy:
     )
 
 
-def _symbolic(method: Method, options: Options) -> RunnablePolicy:
-    """Return a planner alone."""
-    settings = method.planning(options)
-    return RunnablePolicy(method.name, measure=partial(run_planner, *settings.values()), settings=settings)
-
-
-def run_planner(planner: str, time_limit: float, task: Task, objects: int, seed: int) -> Episode:
-    """Let a planner solve a random problem of the task's domain; the steps are those of its plan."""
-    from bilevel.tabletop.problems import generate_problem
-
-    problem = generate_problem(task.domain.name, objects, random.Random(seed))
-    began = cpu_seconds()
-    found = find_plan(planner_named(planner), task.domain, problem, time_limit)
-    failure = found if isinstance(found, Failure) else None
-    return Episode(
-        seed=seed,
-        outcome=failure.reason if failure else SUCCESS,
-        failure=failure,
-        steps=0 if isinstance(found, Failure) else len(found.steps),
-        seconds=Seconds(policy=cpu_seconds() - began, physics=0.0),
-    )
-
-
 _FOLLOWS = "follows one plan of LAMA, of the built-in search where actions make new objects"
 _COMPUTES = "computes another policy where the first has no action"
 _ROWS = (
@@ -290,7 +262,6 @@ _ROWS = (
     Method(LEROBOT, "LeRobot", "any policy that LeRobot saved: ACT, Diffusion, SmolVLA, …", _lerobot),
     Method("smolvla", "SmolVLA", "a vision-language-action model, as published", _lerobot),
     Method("smolvla-metaworld", "SmolVLA-MW", "the same, trained on MetaWorld", _lerobot),
-    Method("lama", "LAMA", "plans for symbols alone, to see how it scales", _symbolic, planners=("lama",)),
 )
 METHODS: Mapping[str, Method] = {method.name: method for method in _ROWS}
 
