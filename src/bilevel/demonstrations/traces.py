@@ -138,27 +138,18 @@ class Noted(NamedTuple):
     objects: Mapping[str, str]
     is_reported: bool = False
 
-    @property
-    def facts(self) -> list[tuple[str, Atom]]:
-        """The facts that came, each with a plus, and those that went, each with a minus."""
+    def told(self) -> tuple[str, str]:
+        """Return what came and went, `+on(cube1, spot2)`, lifted by variables named after types, and as it was."""
         before, after = self.change.before, self.change.after
-        came, went = sorted(after - before), sorted(before - after)
-        return [*(("+", fact) for fact in came), *(("-", fact) for fact in went)]
-
-    def lifted(self) -> str:
-        """Return what came and went, with variables named by types in the place of objects: `+on(?cube, ?spot)`."""
+        facts = [("+", fact) for fact in sorted(after - before)] + [("-", fact) for fact in sorted(before - after)]
         variables: dict[str, str] = {}
         taken: Counter[str] = Counter()
-        for name in (name for _, fact in self.facts for name in fact.terms):
-            if name not in variables:
-                kind = self.objects.get(name, "object")
-                taken[kind] += 1
-                variables[name] = f"?{kind}{taken[kind] if taken[kind] > 1 else ''}"
-        return " ".join(f"{sign}{_renamed(fact, variables)}" for sign, fact in self.facts)
-
-
-def _renamed(fact: Atom, names: Mapping[str, str]) -> Atom:
-    return Atom(fact.predicate, tuple(names[name] for name in fact.terms))
+        for name in dict.fromkeys(name for _, fact in facts for name in fact.terms):
+            kind = self.objects.get(name, "object")
+            taken[kind] += 1
+            variables[name] = f"?{kind}{taken[kind] if taken[kind] > 1 else ''}"
+        lifted = [(sign, Atom(fact.predicate, tuple(variables[name] for name in fact.terms))) for sign, fact in facts]
+        return " ".join(f"{sign}{fact}" for sign, fact in lifted), " ".join(f"{sign}{fact}" for sign, fact in facts)
 
 
 class Kind(msgspec.Struct):
@@ -177,26 +168,19 @@ class Kind(msgspec.Struct):
 
 def kinds_of(changes: Iterable[Noted], domain: Domain | None = None) -> list[Kind]:
     """Return the kinds of these changes, the most frequent first; with a domain, these have its nearest action."""
-    groups: dict[str, list[Noted]] = {}
+    kinds: dict[str, Kind] = {}
+    firsts: dict[str, Noted] = {}
     for each in changes:
-        groups.setdefault(each.lifted(), []).append(each)
-    ordered = sorted(groups.items(), key=lambda item: (-len(item[1]), item[0]))
-    return [
-        _kind(name, group, domain if place < MOST_EXAMINED else None) for place, (name, group) in enumerate(ordered)
-    ]
-
-
-def _kind(name: str, group: Sequence[Noted], domain: Domain | None) -> Kind:
-    episode, change, objects, _ = first = group[0]
-    nearest = nearest_action(domain, change.before, change.after, objects) if domain else None
-    return Kind(
-        change=name,
-        count=len(group),
-        reported=sum(each.is_reported for each in group),
-        episode=episode,
-        step=change.step,
-        first=" ".join(f"{sign}{fact}" for sign, fact in first.facts),
-        actions=tuple(map(str, change.actions)),
-        nearest=str(nearest.action) if nearest else None,
-        lacks=str(nearest.lacks) if nearest else None,
-    )
+        lifted, text = each.told()
+        firsts.setdefault(lifted, each)
+        actions = tuple(map(str, each.change.actions))
+        kind = kinds.setdefault(lifted, Kind(lifted, 0, 0, each.episode, each.change.step, text, actions))
+        kind.count, kind.reported = kind.count + 1, kind.reported + each.is_reported
+    ordered = sorted(kinds.values(), key=lambda kind: (-kind.count, kind.change))
+    if domain is None:
+        return ordered
+    for kind in ordered[:MOST_EXAMINED]:
+        _, change, objects, _ = firsts[kind.change]
+        nearest = nearest_action(domain, change.before, change.after, objects)
+        kind.nearest, kind.lacks = (str(nearest.action), str(nearest.lacks)) if nearest else (None, None)
+    return ordered

@@ -25,7 +25,7 @@ MAX_UNEXPECTED = 10  # changes that are printed
 MAX_PRINTED = 10  # times that the same line is printed, as flickers repeat themselves for ever
 
 
-def lines_of(entry: LogEntry, *, explain: bool = True) -> list[str]:
+def lines_of(entry: LogEntry) -> list[str]:
     """Return what to say about an entry: events, what is done now and why; or what changed, if no action is known."""
     before, match = entry.before, entry.match
     lines = [f"({event})" for event in entry.events]
@@ -36,7 +36,7 @@ def lines_of(entry: LogEntry, *, explain: bool = True) -> list[str]:
             lines.append(", ".join([*map(str, sorted(entry.state - before.state)), *gone]))
     elif before is None or before.action != entry.action:
         reasons = []
-        if match is not None and explain:
+        if match is not None:
             binding = ", ".join(f"{variable} = {value}" for variable, value in sorted(match.binding.items()))
             reasons = [f"rule {match.rule}", *([f"with {binding}"] if binding else []), entry.sentence or ""]
         lines.append("\n".join([str(entry.action), *reasons]))
@@ -124,11 +124,11 @@ class EpisodePrinter:
         self._printed.clear()
 
     def _print(self, entry: LogEntry | None) -> None:
-        for text in lines_of(entry, explain=self._explain) if entry else ():
+        for text in lines_of(entry) if entry else ():
             self._printed[text] += 1
             first, *reasons = text.splitlines()
             if entry and self._printed[text] <= MAX_PRINTED:
-                more = reasons if self._printed[text] == 1 else ()
+                more = reasons if self._explain and self._printed[text] == 1 else ()
                 print(f"{entry.step:>6}  {first}", *(f"{'':10}{line}" for line in more), sep="\n", flush=True)
 
 

@@ -167,8 +167,6 @@ class Perturbation(msgspec.Struct, frozen=True):
     flips: Probability = 0.15  # the part of bursts in which switches do the opposite
 
     def __post_init__(self) -> None:
-        if self.shortest > self.longest:
-            raise ValueError(f"the shortest burst lasts {self.shortest} steps, longer than the longest, {self.longest}")
         if not 0 <= self.amplitude <= STRONGEST:
             raise BadInput(f"the noise is an amplitude of controls, 0 to {STRONGEST:g}, not {self.amplitude:g}")
 
