@@ -123,9 +123,6 @@ class _Evaluation:
     versions: Mapping[str, str]  # of what the records depend on
     made: tuple[int, SceneEnv, Policy] | None = None  # for so many objects
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "made": None}
-
     def check_records(self, path: Path, records: Sequence[Record]) -> None:
         """Raise `BadInput` unless these are the first records of this very evaluation."""
         for number, record in enumerate(records):

@@ -71,8 +71,11 @@ def learn_policy(folder: Path, settings: Settings, cell: Cell) -> None:
         return
     kept = read_policy(folder / "policies" / cell.with_kept_network.policy)
     rules = label_demonstrations(demonstrations, task, config).rules
-    settings_of = {**kept.card.settings, **msgspec.to_builtins(config)}
-    replace(kept, card=msgspec.structs.replace(kept.card, settings=settings_of), rules=rules).write(output)
+    learned_by = {**kept.card.settings, **msgspec.to_builtins(config)}
+    summary = {**kept.card.summary, "rules_shown": len(rules)}
+    replace(kept, card=msgspec.structs.replace(kept.card, settings=learned_by, summary=summary), rules=rules).write(
+        output
+    )
 
 
 def learning_config(settings: Settings, row: Row) -> Any:

@@ -53,10 +53,8 @@ def reproduce(
     `dagger_episodes` and `demonstrations`. A `cluster` is the address of a Ray cluster that sees the folder.
     """
     parts = rows.choose("part", parts, PARTS, PARTS)
-    names, found = (
-        rows.choose("task", tasks, TASKS, rows.PAPER_TASKS),
-        rows.find_rows(methods, rows.PAPER_ROWS if quick else rows.USUAL_ROWS),
-    )
+    names = rows.choose("task", tasks, TASKS, rows.PAPER_TASKS)
+    found = rows.find_rows(methods, rows.PAPER_ROWS if quick else rows.USUAL_ROWS)
     chosen, sizes = choose_settings(Path(output), quick, settings), (1, 3, 6) if quick else range(1, 11)
     table = [
         Cell("episodes", task, row.name, seed, number, episodes or (3 if quick else 10))
@@ -97,10 +95,7 @@ def benchmark_hard(
     """
     folder, names = Path(output), [row.name for row in rows.find_rows(methods, rows.HARD_METHODS)]
     chosen = choose_settings(folder, quick, settings)
-    sizes, wanted = (
-        list(objects or ([3] if quick else [])),
-        rows.choose("task", tasks, rows.HARD_TASKS, rows.HARD_TASKS),
-    )
+    sizes, wanted = [*(objects or ([3] if quick else []))], rows.choose("task", tasks, rows.HARD_TASKS, rows.HARD_TASKS)
     cells = [
         msgspec.structs.replace(cell, episodes=1 if axis.kind == "symbols" else episodes or (3 if quick else 4))
         for axis in rows.find_axes(axes)
@@ -112,7 +107,7 @@ def benchmark_hard(
 def points(
     axis: rows.Axis, tasks: Sequence[str], methods: Sequence[str], sizes: Sequence[int], seeds: int, settings: Settings
 ) -> Iterator[Cell]:
-    """Yield the cells along an axis that can be measured: where there is rows.room, and all that the value needs."""
+    """Yield the cells along an axis that can be measured: where there is room, and all that the value needs."""
     usual = {"demonstrations": settings.demonstrations, "shown": settings.shown}
     for task, value in product(axis.tasks, axis.values):
         options = dict(axis.change(value))
@@ -143,7 +138,7 @@ def _run(
     The order within a phase is random, so that several runs in a folder make different files.
     """
     fitting = [cell for cell in cells if cell.kind == "symbols" or cell.objects <= (TASKS[cell.task].max_objects or 0)]
-    left_out = {f"{cell.task} with {cell.objects} objects: no rows.room" for cell in cells if cell not in fitting}
+    left_out = {f"{cell.task} with {cell.objects} objects: no room" for cell in cells if cell not in fitting}
     open_folder(folder, settings, fitting)
     outcome = ExperimentSummary(left_out=sorted(left_out))
     for phase, function, wanted in _phases(folder, fitting):
@@ -174,13 +169,11 @@ def _phases(folder: Path, cells: Sequence[Cell]) -> Iterator[tuple[str, making.M
     """
     unmade = [cell for cell in cells if cell.learned and not is_made(folder / cell.file, cell)]
     policies = {cell.policy_file: cell for cell in unmade if not (folder / cell.policy_file).exists()}
-    rules = {file: cell for file, cell in policies.items() if cell.with_kept_network != cell}
-    kept = {cell.with_kept_network.policy_file: cell.with_kept_network for cell in rules.values()}
-    networks = {**kept, **{file: cell for file, cell in policies.items() if file not in rules}}
-    data = {f"{cell.data}.complete": cell for cell in [*networks.values(), *rules.values()]}
-    yield "data sets", making.collect_data, data
-    yield "networks", making.learn_policy, networks
-    yield "rules", making.learn_policy, rules
+    policies |= {kept.policy_file: kept for kept in [cell.with_kept_network for cell in policies.values()]}
+    yield "data sets", making.collect_data, {f"{cell.data}.complete": cell for cell in policies.values()}
+    for phase, is_rules in (("networks", False), ("rules", True)):
+        wanted = {file: cell for file, cell in policies.items() if (cell.with_kept_network != cell) == is_rules}
+        yield phase, making.learn_policy, wanted
     for kind, function in making.MEASURES.items():
         yield kind, function, {cell.file: cell for cell in cells if cell.kind == kind}
 
