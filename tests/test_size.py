@@ -38,7 +38,7 @@ OWED = {
     "tasks": 66,
     "policies": 114,
     "demonstrations": 153,
-    "learning": 257,
+    "learning": 235,
     "methods": 244,
     "cli": 157,
     ".": 118,

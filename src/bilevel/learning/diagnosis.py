@@ -148,7 +148,8 @@ def _judge_network(contents: Contents, samples: Samples | None, encoding: Encodi
         return Learnability("no", unseen)
     if not samples:
         return Learnability("no", f"no step has an action{'' if encoding.schemas else ', as the domain has none'}")
-    doubts = [f"what is seen does not tell the controls of '{name}'" for name in _untold(samples, encoding)]
+    untold = ", ".join(f"'{name}'" for name in _untold(samples, encoding))
+    doubts = [f"what is seen does not tell the controls of {untold}"] if untold else []
     beyond = (np.abs(samples.targets) > 1.001).any(axis=1).mean()
     if beyond > 1 - NEARLY_ALL:
         doubts.append(f"controls leave their bounds, to which a policy's are clipped, in {beyond:.0%} of the steps")

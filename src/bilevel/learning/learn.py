@@ -38,7 +38,7 @@ from bilevel.learning.dagger import (
     RandomPrefixPolicy,
 )
 from bilevel.learning.learned_domain import LearnedSymbols, learn_symbols
-from bilevel.learning.rules import LearnedRules, RuleGaps, completed, seed_problems
+from bilevel.learning.rules import RuleGaps, seed_problems
 from bilevel.lowlevel.encoding import Encoding, ImitationSamples, Samples, encode_episode, encoding_of
 from bilevel.lowlevel.network import GraphNetwork, ImitationNetwork, MakeNetwork, TorchNetwork
 from bilevel.lowlevel.numpy_network import NumpyNetwork
@@ -56,6 +56,7 @@ from bilevel.methods.end_to_end import (
 from bilevel.methods.methods import BILEVEL, find_method
 from bilevel.metrics import Log, open_log
 from bilevel.parallel import parallel
+from bilevel.planning.planners import bounded_plan
 from bilevel.policies.episode import read_problems
 from bilevel.policies.folder import (
     BISON,
@@ -71,6 +72,7 @@ from bilevel.policies.folder import (
 )
 from bilevel.policies.policy import LowLevelPolicy
 from bilevel.progress import Callback, Progress, silent
+from bilevel.rules.complete import complete_rules
 from bilevel.rules.learning import PRINTED, SINGLE_GOAL, extend_rules, learn_rules
 from bilevel.rules.rule import Rule
 from bilevel.rules.traces import Trace
@@ -85,6 +87,8 @@ from bilevel.versions import versions
 
 CURVES, OPTIONS = "training.jsonl", "options.json"
 FALLING = 0.25  # of the loss half way, or of how far it fell, is so much in the second half that more training helps
+MAX_STATES = 600  # of a small problem that rules are completed for; larger ones are left to chance
+RANDOM_PROBLEMS = 20
 ENOUGH_FOR_ESTIMATION = 50  # demonstrations; further ones say nothing new about how things move
 
 
@@ -214,11 +218,8 @@ def _output_folder(output: Path, options: Mapping[str, Any]) -> Iterator[Path]:
     """
     unfinished = output / UNFINISHED
     path = unfinished / OPTIONS
-    if (
-        output.exists()
-        and not path.exists()
-        and (output.is_file() or {file.name for file in output.iterdir()} - {UNFINISHED})
-    ):
+    others = {file.name for file in output.iterdir()} - {UNFINISHED} if output.is_dir() else output.exists()
+    if others and not path.exists():
         raise BadInput(f"{output}: already holds a policy or something else; choose another --output or remove it")
     with folder_lock(unfinished, "learning"):
         before = json.loads(path.read_text(encoding="utf-8")) if any(unfinished.glob("round-*")) else options
@@ -343,6 +344,9 @@ def _read_round(path: Path) -> Round:
 # Bilevel policies
 
 
+LearnedRules = tuple[tuple[Rule, ...], bool, str]  # rules, whether they need commitment, and what is proved of them
+
+
 @dataclass(frozen=True)
 class LabelledData:
     """What the demonstrations show, at both levels."""
@@ -417,20 +421,32 @@ def _learn_bilevel(
     seeds = data.seeds if config.complete and not domain.adl else ()
 
     def complete(rules: tuple[Rule, ...], met: Sequence[Problem] = ()) -> LearnedRules:
-        return completed(rules, domain, seeds, [*problems, *met], lambda *done: run.callback(Progress(*done)))
+        if not seeds:
+            return rules, False, ""
+        found = complete_rules(
+            rules,
+            domain,
+            seeds,
+            met=[*problems, *met],
+            plan_for=bounded_plan,
+            random_problems=RANDOM_PROBLEMS,
+            max_states=MAX_STATES,
+            callback=lambda *done: run.callback(Progress(*done)),
+        )
+        return found.rules, found.commit, found.statement
 
     def rules_after(rounds: Sequence[Round]) -> LearnedRules:
         """Return the rules with those that fill the gaps that the rounds have shown."""
-        gaps = sum((done.gaps for done in rounds), RuleGaps())
-        rules = extend_rules(first.rules, gaps.traces, domain)
-        return first if rules == first.rules and not gaps.problems else complete(rules, gaps.problems)
+        gaps, (known, _, _) = sum((done.gaps for done in rounds), RuleGaps()), first
+        rules = extend_rules(known, gaps.traces, domain)
+        return first if rules == known and not gaps.problems else complete(rules, gaps.problems)
 
     first = complete(data.rules)
     make: MakeNetwork = network or partial(GraphNetwork, hidden=config.hidden, rounds=config.rounds)
     make_network = partial(make, encoding, controls)
 
     def make_agent(rounds: Sequence[Round]) -> MakeAgent:
-        rules, weights = rules_after(rounds), rounds[-1].network.weights
+        (rules, commit, _), weights = rules_after(rounds), rounds[-1].network.weights
 
         def make_low() -> LowLevelPolicy:
             if network:
@@ -438,23 +454,23 @@ def _learn_bilevel(
             return NumpyNetwork(encoding, controls, weights, config.rounds)
 
         translation = learned.translation if learned else None
-        return partial(BilevelAgent, domain, rules.rules, rules.commit, make_low, translation)
+        return partial(BilevelAgent, domain, rules, commit, make_low, translation)
 
     rounds = run.train(data.samples, make_network, make_agent, partial(encode_episode, encoding))
     kind = type(make_network()).__name__
     shape = NetworkShape(kind) if network else NetworkShape(GRAPH, config.hidden, config.rounds)
-    rules = rules_after(rounds)
-    summary = {"irrelevant": data.irrelevant, "rules_shown": len(data.rules), "completion": rules.statement}
+    rules, commit, statement = rules_after(rounds)
+    summary = {"irrelevant": data.irrelevant, "rules_shown": len(data.rules), "completion": statement}
     card = msgspec.structs.replace(
         _card(run, rounds[-1], BISON, symbols_of(encoding), shape, summary),
         longest=data.longest,
-        commit=rules.commit,
+        commit=commit,
         estimation=_fit_estimation(run.demonstrations),
         switches=list(run.task.switches) if run.task else None,
         still=still,
     )
     text = learned.text if learned else ""
-    return LearnedPolicy(card, domain, rounds[-1].network.weights, rules.rules, domain_text=text), rounds
+    return LearnedPolicy(card, domain, rounds[-1].network.weights, rules, domain_text=text), rounds
 
 
 def _still_control(run: LearningRun) -> list[float] | None:

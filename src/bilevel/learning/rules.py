@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
-from bilevel.planning.planners import bounded_plan, plan_function, planner_named
-from bilevel.rules.complete import complete_rules
-from bilevel.rules.rule import Rule
+from bilevel.planning.planners import plan_function, planner_named
 from bilevel.rules.traces import Trace, segments, traces_from_problems, traces_from_states
 from bilevel.symbolic.domain import Action, Domain, Facts, Problem
 
-MAX_STATES = 600  # of a small problem; larger ones are left to chance
-RANDOM_PROBLEMS = 20
 MOST_SEEDS = 4
 
 
@@ -97,40 +92,6 @@ def _trace_to_a_goal(
 
 
 # Completion
-
-
-class LearnedRules(NamedTuple):
-    """Rules, and what completing them has proved, if it was done."""
-
-    rules: tuple[Rule, ...]
-    commit: bool = False
-    statement: str = ""
-
-
-def completed(
-    rules: tuple[Rule, ...],
-    domain: Domain,
-    seeds: Sequence[Problem],
-    met: Sequence[Problem],
-    callback: Callable[[str, int, int], None],
-) -> LearnedRules:
-    """Return the rules and others for what no demonstration shows, in random problems that are like the `seeds`.
-
-    Problems that a policy `met` without a rule are solved as well; without seeds, nothing is added.
-    """
-    if not seeds:
-        return LearnedRules(rules)
-    found = complete_rules(
-        rules,
-        domain,
-        seeds,
-        met=met,
-        plan_for=bounded_plan,
-        random_problems=RANDOM_PROBLEMS,
-        max_states=MAX_STATES,
-        callback=callback,
-    )
-    return LearnedRules(found.rules, found.commit, found.statement)
 
 
 def seed_problems(domain: Domain, situations: Iterable[tuple[Facts, Facts, Mapping[str, str]]]) -> tuple[Problem, ...]:
