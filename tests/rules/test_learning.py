@@ -19,7 +19,6 @@ from notation import GOLDEN, facts, golden_text
 
 from bilevel.learning.rules import plan_traces
 from bilevel.rules.learning import extend_rules, learn_rules, subsumes, without_subsumed
-from bilevel.rules.matching import best_matches
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import domain_line, format_rules, parse_rules
 from bilevel.rules.traces import Trace, TraceStep, segments, traces_from_states
@@ -48,6 +47,7 @@ from bilevel.symbolic.semantics import (
     substitute_all,
 )
 from bilevel.tabletop.problems import shipped_domain, training_problems
+from engine_cases import best_matches
 
 # Experts: they look at the state and the goal, as a demonstrator does
 

@@ -9,7 +9,6 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from notation import facts
 
-from bilevel.rules.matching import best_matches
 from bilevel.rules.nearest import how_it_differs, nearest_action, nearest_instances, why_not
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import parse_rules
@@ -17,6 +16,7 @@ from bilevel.symbolic.domain import Action, Atom, Domain, Facts, Parameter, Pred
 from bilevel.symbolic.pddl import parse_domain
 from bilevel.symbolic.semantics import substitute
 from bilevel.tabletop.problems import shipped_domain
+from engine_cases import best_matches
 
 BLOCKS = parse_rules(
     """

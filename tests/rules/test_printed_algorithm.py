@@ -9,7 +9,6 @@ from notation import facts
 
 from bilevel.rules import learning
 from bilevel.rules.learning import PRINTED, learn_rules
-from bilevel.rules.matching import best_matches
 from bilevel.rules.rule import Rule
 from bilevel.rules.solving import solve
 from bilevel.rules.traces import Trace, TraceStep
@@ -17,6 +16,7 @@ from bilevel.symbolic.domain import Action, BadInput, Domain, Problem
 from bilevel.symbolic.pddl import parse_domain
 from bilevel.symbolic.semantics import bind_outcome, ground_action
 from bilevel.tabletop.problems import shipped_domain
+from engine_cases import best_matches
 
 BLOCKS, COLOUR, GACHA = (shipped_domain(name) for name in ("blocks", "colour", "gacha"))
 

@@ -7,7 +7,6 @@ import random
 import pytest
 from notation import facts, golden_rules
 
-from bilevel.rules.matching import best_matches
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import parse_rules
 from bilevel.rules.rule_policy import RulePolicy
@@ -28,6 +27,7 @@ from bilevel.symbolic.pddl import parse_domain
 from bilevel.symbolic.plans import Nature
 from bilevel.symbolic.semantics import bind_outcome, ground_action, progress
 from bilevel.tabletop.problems import shipped_domain
+from engine_cases import best_matches
 
 TYPES = {"box": "thing", "disc": "thing", "thing": "object", "spot": "object"}
 KINDS = ("box", "disc", "thing", "spot", "object")

@@ -9,7 +9,7 @@ import pytest
 from notation import facts, golden_rules
 
 from bilevel.rules import solving
-from bilevel.rules.matching import Match, best_matches, bindings, output_variables
+from bilevel.rules.matching import Match, bindings, output_variables
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import parse_rules
 from bilevel.rules.solving import Stop, default_bound, final_state, solve
@@ -26,6 +26,7 @@ from bilevel.symbolic.pddl import parse_domain, write_problem
 from bilevel.symbolic.plans import Plan, parse_plan, validate, write_plan
 from bilevel.symbolic.semantics import applicable, ground, progress
 from bilevel.tabletop.problems import shipped_domain
+from engine_cases import best_matches
 from executors import executor as executor
 from random_rules import OBJECTS, random_atoms, random_domain, random_rule
 

@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from notation import golden_rules
 
-from bilevel.rules.matching import best_matches
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import parse_rules
 from bilevel.rules.small_problems import grow, sizes
@@ -32,6 +31,7 @@ from bilevel.symbolic.domain import Action, Atom, BadInput, Domain, Facts, Outco
 from bilevel.symbolic.pddl import parse_domain, parse_problem
 from bilevel.symbolic.semantics import applicable, ground_action, progress, substitute_all
 from bilevel.tabletop.problems import shipped_domain
+from engine_cases import best_matches
 
 
 def refuted(verdict: Verdict) -> Counterexample:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import groupby, product
+from itertools import product
 from operator import itemgetter
 from types import MappingProxyType
 from typing import NamedTuple
@@ -155,14 +155,6 @@ def matches_in_order(
         ]
         for _, _, binding in sorted(found, key=itemgetter(0, 1)):
             yield Match(rule, binding)
-
-
-def best_matches(
-    rules: Sequence[Rule], domain: Domain, state: Facts, goal: Facts, objects: Mapping[str, str]
-) -> list[Match]:
-    """Return every applicable instance of lowest priority, in the order in which ties are decided."""
-    matches = matches_in_order(rules, domain, state, goal, objects)
-    return list(next((group for _, group in groupby(matches, key=lambda match: match.rule.priority)), ()))
 
 
 def output_variables(rule: Rule) -> list[str]:

@@ -9,11 +9,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bilevel.rules.engine import RuleEngine
-from bilevel.rules.matching import Match, best_matches
+from bilevel.rules.matching import Match
 from bilevel.rules.rule_file import parse_rules
 from bilevel.symbolic.domain import NO_FACTS, Atom, BadInput, Facts
 from bilevel.symbolic.pddl import parse_domain
-from engine_cases import follow, random_domain, random_facts, random_objects, random_rule
+from engine_cases import best_matches, follow, random_domain, random_facts, random_objects, random_rule
 
 
 @pytest.mark.parametrize("is_compiled", [True, False])

@@ -1,6 +1,6 @@
 """The rule engine: finds the rule that fires while facts come and go, at a cost that does not grow with the objects.
 
-`choose` agrees with the first of `matching.best_matches`, which is its definition and its test. There are two executors
+`choose` agrees with the first of `matching.matches_in_order`, which is its definition and its test. There are two executors
 of the same plans with the same face: a compiled one, and one in Python, which is quicker where objects are few.
 """
 
@@ -122,41 +122,33 @@ class RuleEngine:
     def _load(self, contents: EngineInput) -> Statistics:
         """Hand over the rows of the relations that matter; return what these will come to look like."""
         statistics, arities = Statistics(), required_relations(self.rules, self.domain)
-        goals = {name for name, rows in contents.goal.items() if rows.size}
-        goals |= {relation.name for relation in arities if relation.kind == "goal"}
-        sources = {closure.name for closure in self._closures} | (goals if self._turns else set())
-        arities |= {Relation("state", name): predicate_of(name, self.domain).arity for name in sorted(goals | sources)}
+        names = {name for name, rows in contents.goal.items() if rows.size} | {
+            closure.name for closure in self._closures
+        }
+        names |= {relation.name for relation in arities if relation.kind == "goal"}
+        for name in sorted(names):
+            kinds = ("state", "goal", "served") if self._commit else ("state", "goal")
+            arities |= dict.fromkeys((Relation(kind, name) for kind in kinds), predicate_of(name, self.domain).arity)
         self._relations: dict[Relation, int] = {}
-        for relation, arity in arities.items():
-            if relation.kind == "type":
-                self._add_relation(relation, arity, contents.of_type(relation.name))
-                statistics.add(relation, arity, contents.of_type(relation.name))
-            elif relation.kind == "state":
-                rows = contents.state.get(relation.name, NO_ROWS)
-                self._add_relation(relation, arity, rows)
-                statistics.add(relation, arity, rows, contents.goal.get(relation.name, NO_ROWS))
-        for name in sorted(goals):
-            rows, facts = contents.goal.get(name, NO_ROWS), Relation("state", name)
-            # Where goals wait for others, it is told here which are open, else they are open while they do not hold.
-            self._add_relation(Relation("goal", name), arities[facts], rows, True, None if self._turns else facts)
-            statistics.add(Relation("goal", name), arities[facts], rows)
-            if self._commit:
-                self._add_relation(Relation("served", name), arities[facts], NO_ROWS)
+        for relation in sorted(arities, key=lambda relation: relation.kind == "goal"):  # goals after facts
+            (kind, name), arity, facts = relation, arities[relation], -1
+            rows, wanted = contents.state.get(name, NO_ROWS), contents.goal.get(name, NO_ROWS)
+            if kind == "goal" and not self._turns:  # else it is told here which goals are open
+                facts = self._relations[Relation("state", name)]
+            number = self._relations[relation] = self.executor.add_relation(arity, kind == "goal", facts)
+            found = {"state": (rows, wanted), "goal": (wanted,), "served": (NO_ROWS,)}  # goals will be among the facts
+            parts = found.get(kind) or (contents.of_type(name),)
+            self.executor.load(number, parts[0].terms, parts[0].size)
+            statistics.add(relation, arity, *parts)
         if self._turns:
             for goal in self._goal - self._turns.in_turn:
                 self._set_goal(goal, False)
         self._predicates = {relation.name: n for relation, n in self._relations.items() if relation.kind == "state"}
+        sources = {closure.name for closure in self._closures} | (names if self._turns else set())
         self._sources = {self._predicates[name]: name for name in sorted(sources)}
         for number in self._sources:
             self.executor.watch(number)
         return statistics
-
-    def _add_relation(
-        self, relation: Relation, arity: int, rows: Rows, is_goal: bool = False, facts: Relation | None = None
-    ) -> None:
-        number = self.executor.add_relation(arity, is_goal, self._relations[facts] if facts else -1)
-        self.executor.load(number, rows.terms, rows.size)
-        self._relations[relation] = number
 
     def _add_rule(self, rule: Rule, outputs: Mapping[str, int]) -> None:
         """Hand over what can be said of a rule before its joins are planned."""
