@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from bilevel.rules.derived import can_be_chained, closure
+from bilevel.rules.derived import PATH, can_be_chained, closure, path_predicates, static_predicates
 from bilevel.rules.engine import RuleEngine
 from bilevel.rules.matching import Match, matches_in_order, output_variables
-from bilevel.rules.paths import PATH, path_predicates, static_predicates
 from bilevel.rules.rule import GoalOrder, Rule
 from bilevel.symbolic.domain import EQUALITY, Action, Atom, Domain, Facts, Outcome, Parameter, Predicate, Schema
 from bilevel.symbolic.semantics import bind_outcome, progress

@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 
 from bilevel.rules.complete import failing, way_to_a_goal
+from bilevel.rules.derived import path_of, paths_for
 from bilevel.rules.matching import Match, matches_in_order
-from bilevel.rules.paths import path_of, paths_for
 from bilevel.rules.rule import GoalOrder, Rule
 from bilevel.rules.rule_file import parse_rules
 from bilevel.rules.small_problems import goal_predicates, grown_problems, small_problems

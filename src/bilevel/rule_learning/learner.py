@@ -23,10 +23,9 @@ import numpy as np
 
 from bilevel.planning.planner import Deadline
 from bilevel.rule_learning.spaces import FAR, Numbers, Space, States
-from bilevel.rules.derived import MARK, can_be_chained
+from bilevel.rules.derived import MARK, PATH, can_be_chained, path_of, path_predicates
 from bilevel.rules.learning import order_of, rules_of_segment
 from bilevel.rules.matching import Binding, bind_action, direct_waits, free_variables, predecessors, unify
-from bilevel.rules.paths import PATH, path_of, path_predicates
 from bilevel.rules.rule import GoalOrder, Rule, canonical
 from bilevel.rules.traces import TraceStep
 from bilevel.symbolic.domain import NO_FACTS, Action, Atom, Domain, Facts, Parameter, is_variable

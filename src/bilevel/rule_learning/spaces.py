@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from bilevel.planning.grounding import GroundOperator, GroundProblem, bits_of
 from bilevel.planning.planner import Deadline
-from bilevel.rules.derived import MARK
-from bilevel.rules.paths import PATH, path_lengths, static_predicates
+from bilevel.rules.derived import MARK, PATH, path_lengths, static_predicates
 from bilevel.symbolic.domain import Atom, Domain, Facts, Problem
 from bilevel.symbolic.semantics import GroundAction, ground_action
 

@@ -19,11 +19,10 @@ from dataclasses import replace
 from itertools import accumulate, chain, combinations, islice
 from typing import NamedTuple
 
-from bilevel.rules.derived import can_be_chained, closure
+from bilevel.rules.derived import can_be_chained, closure, static_predicates
 from bilevel.rules.explanation import listed
 from bilevel.rules.learning import rules_of_segment, subsumes
 from bilevel.rules.matching import free_variables
-from bilevel.rules.paths import static_predicates
 from bilevel.rules.random_problems import random_larger_problems
 from bilevel.rules.rule import Rule, canonical, orders_of
 from bilevel.rules.rule_file import check_rules

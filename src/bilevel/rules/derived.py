@@ -1,20 +1,27 @@
-"""Facts that follow from those of a state: paths, and closures, which are kept up to date as facts come and go.
+"""Facts that follow from those of a state, which rules may ask about: closures and paths.
 
 A closure `on+(?x, ?y)` in a rule says that ?x is on ?y, or on something that is, however many steps that takes. So one
 rule speaks of towers of any height. The facts of a closure follow from those of its predicate; no action and no label
-names them. To the executors of the rule engine they are like any others.
+names them.
+
+A path `road>(?here, ?next, ?there)` says that a shortest way from ?here to ?there begins with ?next. So one rule goes
+to a place however far it is. Of several places that the rule allows, it goes to the nearest: of a rule's instances,
+those with the shorter path fire first. Paths lead along facts that never change; whatever arguments a predicate has
+before the last two are the same all the way, as the rover in `can_traverse>(?r, ?here, ?next, ?there)`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import lru_cache
 
-from bilevel.rules.paths import path_predicates, paths_for
 from bilevel.rules.rule import Rule
-from bilevel.symbolic.domain import Atom, Domain, Facts, Predicate
+from bilevel.symbolic.domain import Atom, BadInput, Domain, Facts, Parameter, Predicate
 
 MARK = "+"
+PATH = ">"
+MOST_PATHS = 5_000_000  # first steps of shortest paths
 
 
 def closure(atom: Atom) -> Atom:
@@ -60,6 +67,9 @@ def predicate_of(name: str, domain: Domain) -> Predicate:
     return domain.predicates.get(name) or derived_predicates(domain)[name]
 
 
+# Closures
+
+
 class Closure:
     """The facts of the closure of a predicate, which follow from its own; at first there are none of either."""
 
@@ -100,3 +110,114 @@ class Closure:
                 found.add(here)
                 queue += self._links.get(here, ())
         return found
+
+
+# Paths
+
+
+def static_predicates(domain: Domain) -> list[str]:
+    """Return the predicates whose facts no action changes."""
+    outcomes = [outcome for schema in domain.schemas.values() for outcome in schema.outcomes]
+    changing = {atom.predicate for outcome in outcomes for atom in outcome.add | outcome.delete}
+    return [name for name in domain.predicates if name not in changing]
+
+
+def path_predicates(domain: Domain) -> dict[str, Predicate]:
+    """Return what there can be paths over, by the name of the path: static predicates that link things of one type."""
+    found: dict[str, Predicate] = {}
+    for name in static_predicates(domain):
+        parameters = domain.predicates[name].parameters
+        if len(parameters) > 1 and parameters[-1].type == parameters[-2].type:
+            there = Parameter("?there", parameters[-1].type)
+            found[name + PATH] = Predicate(name + PATH, (*parameters, there))
+    return found
+
+
+def path_of(rule: Rule) -> Atom | None:
+    """Return the path in a rule's condition, of which there is one at most."""
+    return next((atom for atom in sorted(rule.state_condition) if atom.predicate.endswith(PATH)), None)
+
+
+@lru_cache(maxsize=16)
+def _first_steps(links: frozenset[tuple[str, ...]]) -> Mapping[int, list[tuple[str, ...]]]:
+    """Return the first steps of all shortest paths by the paths' lengths: start, next place and destination."""
+    before: dict[str, set[str]] = {}
+    for start, end in links:
+        before.setdefault(end, set()).add(start)
+    starts, found = {start for start, _ in links}, dict[int, list[tuple[str, ...]]]()
+    for destination in sorted(before):
+        left = starts - {destination}
+        length, reached = 0, [destination]
+        while reached:
+            length += 1
+            steps = [
+                (start, here, destination)
+                for here in reached
+                for start in sorted(left.intersection(before.get(here, ())))
+            ]
+            if steps:
+                found.setdefault(length, []).extend(steps)
+            reached = sorted({start for start, _, _ in steps})
+            left.difference_update(reached)
+    return found
+
+
+@lru_cache(maxsize=16)
+def _path_rows(facts: Facts) -> Mapping[int, list[tuple[str, ...]]]:
+    """Return the terms of the path facts over the facts of one predicate by the length of the path."""
+    links: dict[tuple[str, ...], set[tuple[str, ...]]] = {}
+    for _, terms in facts:
+        links.setdefault(terms[:-2], set()).add(terms[-2:])
+    found: dict[int, list[tuple[str, ...]]] = {}
+    for first in sorted(links):
+        for length, steps in _first_steps(frozenset(links[first])).items():
+            found.setdefault(length, []).extend([first + step for step in steps] if first else steps)
+        if sum(map(len, found.values())) > MOST_PATHS:
+            predicate = min(facts).predicate
+            raise BadInput(
+                f"the shortest paths over the {len(facts):,} facts of '{predicate}' begin in more than "
+                f"{MOST_PATHS:,} ways; take a smaller problem, or rules without '{predicate}{PATH}'"
+            )
+    return found
+
+
+@lru_cache(maxsize=16)
+def path_lengths(facts: Facts) -> Mapping[Atom, int]:
+    """Return the path facts over the facts of one predicate, each with the length of its path."""
+    name = min(facts, default=Atom("")).predicate + PATH
+    return {Atom(name, terms): length for length, rows in _path_rows(facts).items() for terms in rows}
+
+
+def _links_of(path: str, state: Iterable[Atom]) -> Facts:
+    """Return the facts that paths with this name are over."""
+    return frozenset(fact for fact in state if fact.predicate + PATH == path)
+
+
+def paths_for(rule: Rule, state: Iterable[Atom]) -> Mapping[Atom, int]:
+    """Return the path facts that a rule asks about in a state, with the lengths of the paths."""
+    path = path_of(rule)
+    return path_lengths(_links_of(path.predicate, state)) if path else {}
+
+
+def without_paths(
+    rules: Iterable[Rule], domain: Domain, state: Iterable[Atom]
+) -> tuple[list[tuple[Rule, Rule]], Domain, dict[str, list[tuple[str, ...]]]]:
+    """Return rules that say the same without paths, each with its original, a domain for them, and facts they need.
+
+    There is a rule for each length of a path, and a predicate for the paths of that length, by which the terms of the
+    facts are.
+    """
+    found: list[tuple[Rule, Rule]] = []
+    kinds, predicates = path_predicates(domain), dict(domain.predicates)
+    facts: dict[str, list[tuple[str, ...]]] = {}
+    for rule in rules:
+        path = path_of(rule)
+        if path is None:
+            found.append((rule, rule))
+            continue
+        for length, rows in sorted(_path_rows(_links_of(path.predicate, state)).items()):
+            name = f"{path.predicate}{length}"
+            facts[name], predicates[name] = rows, replace(kinds[path.predicate], name=name)
+            condition = rule.state_condition - {path} | {Atom(name, path.terms)}
+            found.append((replace(rule, state_condition=condition), rule))
+    return found, replace(domain, predicates=predicates) if facts else domain, facts

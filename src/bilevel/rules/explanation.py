@@ -10,8 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 
-from bilevel.rules.derived import MARK
-from bilevel.rules.paths import PATH
+from bilevel.rules.derived import MARK, PATH
 from bilevel.rules.rule import GoalOrder, Rule, orders_of
 from bilevel.rules.rule_file import format_rules
 from bilevel.symbolic.domain import EQUALITY, Action, Atom, Domain, Facts, Outcome, Parameter, Schema

@@ -17,8 +17,7 @@ from operator import itemgetter
 from types import MappingProxyType
 from typing import NamedTuple
 
-from bilevel.rules.derived import predicate_of, with_derived
-from bilevel.rules.paths import path_of, paths_for
+from bilevel.rules.derived import path_of, paths_for, predicate_of, with_derived
 from bilevel.rules.rule import GoalOrder, Rule
 from bilevel.symbolic.domain import ROOT_TYPE, Action, Atom, Domain, Facts, is_variable
 from bilevel.symbolic.semantics import substitute, substitute_all

@@ -32,8 +32,7 @@ from itertools import chain, count
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
-from bilevel.rules.derived import derived_predicates
-from bilevel.rules.paths import PATH, static_predicates
+from bilevel.rules.derived import PATH, derived_predicates, static_predicates
 from bilevel.rules.rule import GoalOrder, Rule, orders_of
 from bilevel.symbolic.domain import (
     EQUALITY,

@@ -127,6 +127,6 @@ def test_too_many_paths_are_an_error_that_names_the_predicate(monkeypatch: pytes
     )
     rules = parse_rules("1: at(?x) & road>(?x, ?y, ?z) & road(?x, ?y) & goal at(?z) -> go(?x, ?y)")
     roads = frozenset(Atom("road", (str(n), str(n + 1))) for n in range(9))
-    monkeypatch.setattr("bilevel.rules.paths.MOST_PATHS", 40)
+    monkeypatch.setattr("bilevel.rules.derived.MOST_PATHS", 40)
     with pytest.raises(BadInput, match="'road' begin in more than 40 ways"):
         RuleEngine(rules, domain, roads, frozenset({Atom("at", ("9",))}), dict.fromkeys(map(str, range(10)), "object"))

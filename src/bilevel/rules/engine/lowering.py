@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from bilevel.rules.engine.conditions import UNEQUAL, Literal, Relation
-from bilevel.rules.engine.join_plan import JoinStep, Planner, RulePlan, View
+from bilevel.rules.engine.join_plan import UNEQUAL, JoinStep, Literal, Planner, Relation, RulePlan, View
 from bilevel.symbolic.domain import is_variable
 
 PRESENT, ABSENT, DIFFERENT, LIST = range(4)

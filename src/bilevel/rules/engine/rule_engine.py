@@ -1,7 +1,8 @@
 """The rule engine: finds the rule that fires while facts come and go, at a cost that does not grow with the objects.
 
-`choose` agrees with the first of `matching.matches_in_order`, which is its definition and its test. There are two executors
-of the same plans with the same face: a compiled one, and one in Python, which is quicker where objects are few.
+`choose` agrees with the first of `matching.matches_in_order`, which is its definition and its test. There are two
+executors of the same plans with the same face: a compiled one, and one in Python, which is quicker where objects are
+few.
 """
 
 from __future__ import annotations
@@ -11,11 +12,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import Any
 
 from bilevel.compiled import find
-from bilevel.rules.derived import Closure, closures_in, predicate_of
-from bilevel.rules.engine.conditions import Relation, Statistics, is_safe, required_relations, rule_literals
+from bilevel.rules.derived import PATH, Closure, closures_in, path_of, predicate_of, without_paths
 from bilevel.rules.engine.executor import MOST_WORK, ExecutorStatus, filled
-from bilevel.rules.engine.goals_in_turn import GoalsInTurn
-from bilevel.rules.engine.join_plan import planner_for
+from bilevel.rules.engine.join_plan import Relation, Statistics, is_safe, planner_for, required_relations, rule_literals
 from bilevel.rules.engine.lowering import Lowering
 from bilevel.rules.engine.objects import (
     COMPILED,
@@ -24,8 +23,7 @@ from bilevel.rules.engine.objects import (
     contents_of_facts,
     contents_of_problem,
 )
-from bilevel.rules.matching import Match, direct_waits, output_variables
-from bilevel.rules.paths import PATH, path_of, without_paths
+from bilevel.rules.matching import Match, direct_waits, output_variables, predecessors
 from bilevel.rules.rule import Rule, orders_of
 from bilevel.symbolic.domain import NO_FACTS, Action, Atom, BadInput, Domain, Facts, Schema
 from bilevel.symbolic.packed import NUMBER, PackedActions, PackedProblem, Rows
@@ -46,6 +44,38 @@ class RuleTooCostly(BadInput):
             f"{rule.source or 'rules'}: this rule's conditions have too many combinations, more than {MOST_WORK:,}; "
             f"link its {len(rule.variables)} variables by more conditions, or make several rules of it: {text}"
         )
+
+
+class GoalsInTurn:
+    """The open goals that wait for no other; `waits` says for which each waits, and `facts` what holds at first."""
+
+    def __init__(self, goals: Facts, waits: Mapping[Atom, set[Atom]], facts: Collection[Atom]) -> None:
+        self._goals = goals
+        self.open = {goal for goal in goals if goal not in facts}
+        awaited = {goal: predecessors(waits, goal) for goal in waits}
+        self._waiting = {goal: len(others & self.open) for goal, others in awaited.items()}
+        self._followers: dict[Atom, list[Atom]] = {}
+        for goal, others in awaited.items():
+            for other in others:
+                self._followers.setdefault(other, []).append(goal)
+        self.in_turn = {goal for goal in self.open if not self._waiting.get(goal)}
+
+    def update(self, came: Iterable[Atom], went: Iterable[Atom]) -> tuple[set[Atom], set[Atom]]:
+        """Return which goals have come to be in turn, and which have ceased to be, now that facts came and went."""
+        affected = set[Atom]()
+        for facts, opens in ((came, False), (went, True)):
+            for goal in facts:
+                if goal in self._goals and (goal in self.open) != opens:
+                    (self.open.add if opens else self.open.remove)(goal)
+                    followers = self._followers.get(goal, ())
+                    affected.update((goal, *followers))
+                    for follower in followers:
+                        self._waiting[follower] += 1 if opens else -1
+        now = {goal for goal in affected if goal in self.open and not self._waiting.get(goal)}
+        begun, ceased = now - self.in_turn, (affected & self.in_turn) - now
+        self.in_turn -= ceased
+        self.in_turn |= begun
+        return begun, ceased
 
 
 class RuleEngine:
