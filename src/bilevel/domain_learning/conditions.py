@@ -94,16 +94,20 @@ class Linked(NamedTuple):
 
 
 def linked_objects(occurrences: Sequence[Occurrence]) -> list[Linked]:
-    """Return further objects of which the same is said each time, by facts that link them to those of the change."""
+    """Return further objects of which the same is said each time, but for a few, by facts that link them to the change.
+
+    What is tried is all that two of the first three occurrences say of one object each, and one or two facts of that.
+    """
     tables = [_links(occurrence) for occurrence in occurrences]
+    both = combinations([table.values() for table in tables[:3]], 2)
+    whole = {frozenset(said & other) for pair in both for said, other in product(*pair)}
+    parts = {frozenset(part) for patterns in whole for size in (1, 2) for part in combinations(sorted(patterns), size)}
     found: list[tuple[Facts, tuple[str | None, ...]]] = []
-    whole = {frozenset(patterns) for table in tables[:3] for patterns in table.values()}
-    pairs = {frozenset(pair) for patterns in whole for pair in combinations(sorted(patterns), 2)}
-    for start in sorted(whole | pairs, key=lambda patterns: (-len(patterns), sorted(patterns))):
-        patterns = _common(start, tables)
-        if any(map(_is_link, patterns)) and not any(patterns <= other for other, _ in found):
-            objects = (next((o for o, said in table.items() if patterns <= said), None) for table in tables)
-            found = [*((other, theirs) for other, theirs in found if not other <= patterns), (patterns, tuple(objects))]
+    for patterns in sorted(whole | parts, key=lambda patterns: (-len(patterns), sorted(patterns))):
+        objects = tuple(next((name for name, said in table.items() if patterns <= said), None) for table in tables)
+        is_new = any(map(_is_link, patterns)) and not any(patterns <= other for other, _ in found)
+        if is_new and objects.count(None) <= misses(len(tables)):
+            found.append((patterns, objects))
 
     def order(item: tuple[Facts, object]) -> tuple[int, int, list[Atom]]:
         """Those first that have to do with most of the change's objects."""
@@ -130,27 +134,6 @@ def _links(occurrence: Occurrence) -> dict[str, set[Atom]]:
 
 def _is_link(pattern: Atom) -> bool:
     return any(term != HERE for term in pattern.terms)
-
-
-def _common(start: Facts, tables: Sequence[Mapping[str, set[Atom]]]) -> Facts:
-    """Return what of a few patterns holds of one object in all occurrences, but for a few of these."""
-    patterns, enough = start, len(tables) - misses(len(tables))
-    while patterns:
-        counts: Counter[Atom] = Counter()
-        for table in tables:
-            counts.update(max((patterns & said for said in table.values()), key=_most, default=NO_FACTS))
-        kept = frozenset(pattern for pattern in patterns if counts[pattern] >= enough)
-        if kept == patterns:
-            if sum(any(kept <= said for said in table.values()) for table in tables) >= enough:
-                return patterns
-            kept = kept - {min(kept, key=lambda pattern: (counts[pattern], pattern))}
-        patterns = kept
-    return patterns
-
-
-def _most(patterns: Iterable[Atom]) -> tuple[int, list[Atom]]:
-    ordered = sorted(patterns)
-    return len(ordered), ordered
 
 
 # Conditions that never mattered
