@@ -74,10 +74,6 @@ class CheckedEpisode:
     events: set[int] = field(default_factory=set)  # the steps at which the environment reported some
     outcome: str | None = None
 
-    def has_events(self, start: int, end: int) -> bool:
-        """Whether something was reported after the first of these steps, up to the other."""
-        return any(start < step <= end for step in self.events)
-
     def at(self, step: int) -> str:
         """Return where a step is, in words: seed, step, and who acts."""
         return f"seed {self.seed}, step {step}, {self.who}"
@@ -242,7 +238,7 @@ def check_flicker(episodes: Sequence[CheckedEpisode], found: Findings) -> None:
             gone |= dict.fromkeys(before - after, step)
             for fact in after - before:
                 since = gone.get(fact, -SETTLING - 1)
-                if step - since <= SETTLING and not episode.has_events(since - 1, step):
+                if step - since <= SETTLING and episode.events.isdisjoint(range(since, step + 1)):
                     times[fact.predicate] += 1
                     first.setdefault(fact.predicate, f"{fact} at {episode.at(step)}")
     for predicate, number in times.items():
