@@ -35,7 +35,7 @@ OWED = {
     "rules": 876,
     "planning": 79,
     "rule_learning": 1,
-    "tasks": 66,
+    "tasks": 62,
     "policies": 114,
     "demonstrations": 153,
     "learning": 235,
