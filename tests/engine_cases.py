@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from itertools import groupby
 
 from bilevel.rules.derived import PATH, can_be_chained, closure, path_predicates, static_predicates
 from bilevel.rules.engine import RuleEngine
@@ -134,14 +133,6 @@ def random_objects(rng: random.Random) -> dict[str, str]:
     names = [f"o{i}" for i in range(rng.randint(1, 6))]
     rng.shuffle(names)
     return {"c0": "spot", **{name: rng.choice(KINDS[:4]) for name in names}}
-
-
-def best_matches(
-    rules: Sequence[Rule], domain: Domain, state: Facts, goal: Facts, objects: Mapping[str, str]
-) -> list[Match]:
-    """Return every applicable instance of lowest priority, in the order in which ties are decided."""
-    matches = matches_in_order(rules, domain, state, goal, objects)
-    return list(next((group for _, group in groupby(matches, key=lambda match: match.rule.priority)), ()))
 
 
 def outputs(match: Match) -> tuple[int, tuple[str, ...]]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 
+from bilevel.rules.matching import Match, matches_in_order
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import parse_rules
-from bilevel.symbolic.domain import Atom, Facts
+from bilevel.symbolic.domain import Atom, Domain, Facts
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -22,3 +25,11 @@ def golden_text(name: str) -> str:
 
 def golden_rules(name: str) -> tuple[Rule, ...]:
     return parse_rules(golden_text(name), name)
+
+
+def best_matches(
+    rules: Sequence[Rule], domain: Domain, state: Facts, goal: Facts, objects: Mapping[str, str]
+) -> list[Match]:
+    """Return every applicable instance of lowest priority, in the order in which ties are decided."""
+    matches = matches_in_order(rules, domain, state, goal, objects)
+    return list(next((group for _, group in groupby(matches, key=lambda match: match.rule.priority)), ()))

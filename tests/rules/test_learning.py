@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from notation import GOLDEN, facts, golden_text
+from notation import GOLDEN, best_matches, facts, golden_text
 
 from bilevel.learning.rules import plan_traces
 from bilevel.rules.learning import extend_rules, learn_rules, subsumes, without_subsumed
@@ -47,7 +47,6 @@ from bilevel.symbolic.semantics import (
     substitute_all,
 )
 from bilevel.tabletop.problems import shipped_domain, training_problems
-from engine_cases import best_matches
 
 # Experts: they look at the state and the goal, as a demonstrator does
 

@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from notation import facts
+from notation import best_matches, facts
 
 from bilevel.rules.nearest import how_it_differs, nearest_action, nearest_instances, why_not
 from bilevel.rules.rule import Rule
@@ -16,7 +16,6 @@ from bilevel.symbolic.domain import Action, Atom, Domain, Facts, Parameter, Pred
 from bilevel.symbolic.pddl import parse_domain
 from bilevel.symbolic.semantics import substitute
 from bilevel.tabletop.problems import shipped_domain
-from engine_cases import best_matches
 
 BLOCKS = parse_rules(
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import pytest
-from notation import facts
+from notation import best_matches, facts
 
 from bilevel.rules import learning
 from bilevel.rules.learning import PRINTED, learn_rules
@@ -16,7 +16,6 @@ from bilevel.symbolic.domain import Action, BadInput, Domain, Problem
 from bilevel.symbolic.pddl import parse_domain
 from bilevel.symbolic.semantics import bind_outcome, ground_action
 from bilevel.tabletop.problems import shipped_domain
-from engine_cases import best_matches
 
 BLOCKS, COLOUR, GACHA = (shipped_domain(name) for name in ("blocks", "colour", "gacha"))
 

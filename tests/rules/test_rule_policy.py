@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from notation import facts, golden_rules
+from notation import best_matches, facts, golden_rules
 
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import parse_rules
@@ -27,7 +27,6 @@ from bilevel.symbolic.pddl import parse_domain
 from bilevel.symbolic.plans import Nature
 from bilevel.symbolic.semantics import bind_outcome, ground_action, progress
 from bilevel.tabletop.problems import shipped_domain
-from engine_cases import best_matches
 
 TYPES = {"box": "thing", "disc": "thing", "thing": "object", "spot": "object"}
 KINDS = ("box", "disc", "thing", "spot", "object")

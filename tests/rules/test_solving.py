@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 
 import pytest
-from notation import facts, golden_rules
+from notation import best_matches, facts, golden_rules
 
 from bilevel.rules import solving
 from bilevel.rules.matching import Match, bindings, output_variables
@@ -26,7 +26,6 @@ from bilevel.symbolic.pddl import parse_domain, write_problem
 from bilevel.symbolic.plans import Plan, parse_plan, validate, write_plan
 from bilevel.symbolic.semantics import applicable, ground, progress
 from bilevel.tabletop.problems import shipped_domain
-from engine_cases import best_matches
 from executors import executor as executor
 from random_rules import OBJECTS, random_atoms, random_domain, random_rule
 

@@ -12,7 +12,7 @@ from itertools import combinations, pairwise, permutations, product
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from notation import golden_rules
+from notation import best_matches, golden_rules
 
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import parse_rules
@@ -31,7 +31,6 @@ from bilevel.symbolic.domain import Action, Atom, BadInput, Domain, Facts, Outco
 from bilevel.symbolic.pddl import parse_domain, parse_problem
 from bilevel.symbolic.semantics import applicable, ground_action, progress, substitute_all
 from bilevel.tabletop.problems import shipped_domain
-from engine_cases import best_matches
 
 
 def refuted(verdict: Verdict) -> Counterexample:

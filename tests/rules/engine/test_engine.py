@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bilevel.rules.engine import RuleEngine
-from bilevel.rules.matching import Match
+from bilevel.rules.matching import Match, matches_in_order
 from bilevel.rules.rule_file import parse_rules
 from bilevel.symbolic.domain import NO_FACTS, Atom, BadInput, Facts
 from bilevel.symbolic.pddl import parse_domain
-from engine_cases import best_matches, follow, random_domain, random_facts, random_objects, random_rule
+from engine_cases import follow, random_domain, random_facts, random_objects, random_rule
 
 
 @pytest.mark.parametrize("is_compiled", [True, False])
@@ -25,7 +26,7 @@ def test_engine_agrees_with_the_definition(seed: int, is_compiled: bool) -> None
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_renaming_objects_renames_the_best_instances(seed: int) -> None:
+def test_renaming_objects_renames_the_instances(seed: int) -> None:
     rng = random.Random(seed)
     domain = random_domain(rng)
     rules = [random_rule(rng, domain) for _ in range(3)]
@@ -37,11 +38,13 @@ def test_renaming_objects_renames_the_best_instances(seed: int) -> None:
     def rename(facts: Facts) -> Facts:
         return frozenset(Atom(f.predicate, tuple(renamed[t] for t in f.terms)) for f in facts)
 
-    def instances(matches: list[Match]) -> set[tuple[str, tuple[tuple[str, str], ...]]]:
+    def instances(matches: Iterator[Match]) -> set[tuple[str, tuple[tuple[str, str], ...]]]:
         return {(str(m.rule), tuple(sorted(m.binding.items()))) for m in matches}
 
-    before = best_matches(rules, domain, state, goal, objects)
-    after = best_matches(rules, domain, rename(state), rename(goal), {renamed[o]: kind for o, kind in objects.items()})
+    before = matches_in_order(rules, domain, state, goal, objects)
+    after = matches_in_order(
+        rules, domain, rename(state), rename(goal), {renamed[o]: kind for o, kind in objects.items()}
+    )
     expected = {(rule, tuple((v, renamed[o]) for v, o in binding)) for rule, binding in instances(before)}
     assert instances(after) == expected
 
