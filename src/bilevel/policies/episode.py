@@ -44,13 +44,8 @@ LAST_PART = 1000  # steps
 MUCH_LONGER = 10  # times
 MANY_FLICKERS = 5
 
-REASON_OF_OUTCOME = {
-    SUCCESS: None,
-    NO_ACTION: NO_RULE,
-    SETTLED: STALL,
-    STOPPED: "stopped",
-    UNSTABLE: "physics",
-}  # all other outcomes: the environment terminated the episode
+# Of other outcomes it is that the environment terminated the episode.
+REASON_OF_OUTCOME = {SUCCESS: None, NO_ACTION: NO_RULE, SETTLED: STALL, STOPPED: "stopped", UNSTABLE: "physics"}
 
 REASONS: Mapping[str, str] = {  # in words
     NO_RULE: "it does not know what to do",
@@ -153,21 +148,17 @@ class Episode:
         action: Action | None,
         events: tuple[str, ...],
         incidents: Sequence[Incident],
-    ) -> LogEntry | None:
-        """Add an entry for the present step if anything is new, and return it; known `incidents` are left out."""
+    ) -> None:
+        """Add an entry for the present step if anything is new; known `incidents` are left out."""
         last = self.entries[-1] if self.entries else None
         events, new_incidents = (*events, *self._remarks), tuple(incidents[self._noted :])
         is_new = last is None or (last.state, last.goal, last.action) != (state, goal, action)
-        if not (is_new or events or new_incidents):
-            return None
-        match = self.rules.explain(state, goal) if self.explain and self.rules and action else None
-        if match is not None and match.action != action:  # what is done is not what the rules say
-            match = None
-        self._remarks = []
-        self._noted += len(new_incidents)
-        entry = LogEntry(self.steps, state, goal, action, events, match, new_incidents, last)
-        self.entries.append(entry)
-        return entry
+        if is_new or events or new_incidents:
+            match = self.rules.explain(state, goal) if self.explain and self.rules and action else None
+            if match is not None and match.action != action:  # what is done is not what the rules say
+                match = None
+            self.entries.append(LogEntry(self.steps, state, goal, action, events, match, new_incidents, last))
+            self._remarks, self._noted = [], self._noted + len(new_incidents)
 
     def remark(self, event: str) -> None:
         """Note with the next entry what a viewer did: it is an event, as what nature does is."""
