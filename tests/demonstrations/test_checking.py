@@ -46,11 +46,11 @@ def test_each_broken_or_exchanged_file_is_named_with_its_reason(copied: Path) ->
     names[2].write_bytes(whole[2] + b"0")
     missing, truncated, other = problems(copied)
     assert missing == f"{names[0]}: there is no such file"
-    assert truncated.startswith(f"{names[1]}: no whole npz archive of a demonstration; it may be truncated")
+    assert truncated.startswith(f"{names[1]}: the archive: damaged, or of another format")
     assert other == f"{names[2]}: not the file that the manifest describes (another sha256)"
     data = Demonstrations.read(copied)
     assert len(data) == 3
-    with pytest.raises(BadInput, match=r"episode-00001.npz: no whole npz archive"):
+    with pytest.raises(BadInput, match=r"episode-00001.npz: the archive: damaged"):
         data[1]
     with pytest.raises(BadInput, match="there is no episode 3: they are counted from 0 to 2"):
         data[3]

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import bilevel
+from bilevel.demonstrations.importing.recorded import reading
 from bilevel.files import write_atomically
 from bilevel.json_files import Count, Name, decode, read_bytes
 from bilevel.policies.rollout import Perturbation
@@ -256,14 +257,9 @@ def encode_demonstration(demonstration: Demonstration) -> bytes:
 
 def decode_demonstration(data: bytes, spec: Spec, controls: Controls) -> Demonstration:
     """Return the demonstration in the bytes of a file; `BadInput` with the reason where there is none."""
-    try:
+    with reading("the archive"):
         demonstration = _decoded(data)
         demonstration.check(spec, controls)
-    except BadInput:
-        raise
-    except Exception as error:  # numpy, zipfile and zlib raise a dozen kinds
-        reason = " ".join(f"{type(error).__name__}: {error}".split())
-        raise BadInput(f"no whole npz archive of a demonstration; it may be truncated ({reason:.100})") from None
     return demonstration
 
 
