@@ -36,7 +36,7 @@ OWED = {
     "planning": 79,
     "rule_learning": 1,
     "tasks": 62,
-    "policies": 105,
+    "policies": 94,
     "demonstrations": 149,
     "learning": 235,
     "methods": 244,

@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -127,14 +127,13 @@ def _font(size: float) -> Any:
 
 LETTERS = 1 / 42  # height of letters, as a part of the picture's
 SMALLEST_LETTERS = 11.0  # pixels
-AROUND = ((0, -1), (0, 1), (1, 0), (-1, 0), (1, -1), (-1, -1), (1, 1), (-1, 1))  # a thing; the best place first
-DISTANCES = (0.4, 1.6, 2.9)  # from a thing to its name, in heights of a tag
+OFFSETS = (-1.3, 1.3, -2.9, 2.9, -4.5, 4.5, -6.1)  # from a thing down to its name, in letters; the best one first
 
 Box = tuple[float, float, float, float]  # left, top, right and bottom, in pixels
 
 
 def with_names(picture: Image, places: Places) -> Image:
-    """Return the picture with a tag for each thing in it, which covers no other tag where there is room."""
+    """Return the picture with a tag above or below each thing in it, which covers no other tag where there is room."""
     from PIL import Image as PillowImage
     from PIL import ImageDraw
 
@@ -142,38 +141,28 @@ def with_names(picture: Image, places: Places) -> Image:
     pen, (width, height) = ImageDraw.Draw(canvas, "RGBA"), canvas.size
     size = max(SMALLEST_LETTERS, LETTERS * height)
     points = {name: (x * width, y * height) for name, (x, y) in places.items() if 0 <= x < 1 and 0 <= y < 1}
-    tags = {name: (_font(size).getlength(name) + 2 / 3 * size, 1.45 * size) for name in points}
-    boxes = free_boxes(points, tags, (0, 0, width, height))
-    middles = {name: ((left + right) / 2, (top + bottom) / 2) for name, (left, top, right, bottom) in boxes.items()}
+    tags = free_boxes(points, {name: _font(size).getlength(name) + 2 / 3 * size for name in points}, size, width)
+    middles = {name: ((left + right) / 2, (top + bottom) / 2) for name, (left, top, right, bottom) in tags.items()}
     for name, middle in middles.items():
         pen.line([points[name], middle], fill=DARK, width=max(1, round(size / 10)))
-    for name, box in boxes.items():
-        pen.rounded_rectangle(box, radius=size / 3, fill=DARK)
+    for name, tag in tags.items():
+        pen.rounded_rectangle(tag, radius=size / 3, fill=DARK)
         pen.text(middles[name], name, fill=INK, font=_font(size), anchor="mm")
     return np.asarray(canvas, np.uint8)
 
 
 def free_boxes(
-    points: Mapping[str, tuple[float, float]], tags: Mapping[str, tuple[float, float]], frame: Box
+    points: Mapping[str, tuple[float, float]], widths: Mapping[str, float], size: float, width: float
 ) -> dict[str, Box]:
-    """Return where tags of these widths and heights stand: from the front to the back, each beside its point.
-
-    Of the places there, it is the one that covers the least of other tags, and the edge of the frame.
-    """
+    """Return where tags of these widths stand in a picture of a width: the things in front choose first."""
     boxes: dict[str, Box] = {}
-
-    def cost(box: Box) -> float:
-        return round(sum(_overlap(box, other) for other in boxes.values()) - _overlap(box, frame))
-
     for name in sorted(points, key=lambda name: (-round(points[name][1]), name)):
-        (x, y), (wide, tall) = points[name], tags[name]
-        off = [(dx * (wide / 2 + far * tall), dy * (tall / 2 + far * tall)) for far in DISTANCES for dx, dy in AROUND]
-        corners = [(x + across - wide / 2, y + down - tall / 2) for across, down in off]
-        boxes[name] = min(((left, top, left + wide, top + tall) for left, top in corners), key=cost)
+        (x, y), half = points[name], widths[name] / 2
+        middle = min(max(x, half), width - half)
+        ways = [(middle - half, y + (down - 0.72) * size, middle + half, y + (down + 0.72) * size) for down in OFFSETS]
+        boxes[name] = next((box for box in ways if not any(map(partial(_overlap, box), boxes.values()))), ways[0])
     return boxes
 
 
-def _overlap(one: Box, other: Box) -> float:
-    """Return the area that two boxes have in common, in pixels."""
-    across, down = (min(one[end + 2], other[end + 2]) - max(one[end], other[end]) for end in (0, 1))
-    return max(0.0, across) * max(0.0, down)
+def _overlap(one: Box, other: Box) -> bool:
+    return all(min(one[end + 2], other[end + 2]) > max(one[end], other[end]) for end in (0, 1))
