@@ -153,7 +153,7 @@ def run(
     make_agent = partial(BilevelAgent, TINY.domain, rules, False, make_low, None)
     encode = partial(encode_episode, labelled(task).encoding)
     rollouts = DaggerRollouts(env_factory, make_agent, encode, config, round_, seed)
-    return [episode for _, episode in parallel(rollouts, range(config.episodes), workers)]
+    return [*parallel(rollouts, range(config.episodes), workers)]
 
 
 @cache

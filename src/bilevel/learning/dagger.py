@@ -257,8 +257,8 @@ class DaggerRollouts:
     def _env(self) -> SceneEnv:
         return self.env_factory()
 
-    def __call__(self, number: int) -> tuple[int, DaggerEpisode]:
-        """Return the number of an episode, and what is learned from it."""
+    def __call__(self, number: int) -> DaggerEpisode:
+        """Return what is learned from the episode of this number."""
         env, config, seed = self._env, self.config, dagger_seed(self.seed, self.round, number)
         rng = np.random.default_rng([seed, RANDOM_ACTIONS])
         first = RandomActions(int(rng.integers(config.random_actions + 1)) if number % 3 == 2 else 0, rng)
@@ -283,4 +283,4 @@ class DaggerRollouts:
         episode = rollout(env, agent, seed, noise=noise, callback=note, stop=is_given_up)
         scenes, known, controls = zip(*shown, strict=True) if shown else ((), (), ())
         samples = self.encode(scenes, known, env.controls.encode(np.array(controls)), number)
-        return number, DaggerEpisode(samples, agent.gaps(episode.scene), episode.success)
+        return DaggerEpisode(samples, agent.gaps(episode.scene), episode.success)

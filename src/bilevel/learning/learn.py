@@ -294,7 +294,7 @@ class LearningRun:
         rollouts = DaggerRollouts(env_factory, make_agent, encode, dagger, number, self.seed)
         found: list[DaggerEpisode] = []
         with closing(parallel(rollouts, range(dagger.episodes), self.workers)) as episodes:
-            for _, episode in episodes:
+            for episode in episodes:
                 found.append(episode)
                 self.callback(Progress(f"DAgger, round {number}", len(found), dagger.episodes))
         share = sum(episode.success for episode in found) / dagger.episodes
