@@ -37,7 +37,7 @@ OWED = {
     "rule_learning": 1,
     "tasks": 62,
     "policies": 94,
-    "demonstrations": 149,
+    "demonstrations": 147,
     "learning": 235,
     "methods": 244,
     "cli": 157,

@@ -151,12 +151,10 @@ class Demonstration:
                     raise BadInput(f"a control is out of range: there are {controls.n} controls from {controls.start}")
         if len(self.actions) != self.steps:
             raise BadInput(f"{self.steps} controls need as many actions, not {len(self.actions)}")
-        for name, kind in self.objects.items():
-            if kind not in spec.objects:
-                raise BadInput(f"'{name}' is of the type '{kind}', which the spec does not have")
-        roster = Roster(self.objects)
+        for name in (name for name, kind in self.objects.items() if kind not in spec.objects):
+            raise BadInput(f"'{name}' is of the type '{self.objects[name]}', which the spec does not have")
         for kind in spec.objects:
-            roster.rows(kind)  # side by side
+            Roster(self.objects).rows(kind)  # side by side
         for name, changes in (("states", self.states), ("goals", self.goals), ("events", self.events)):
             times = [timestep for timestep, _ in changes]
             if times != sorted(times) or (times and not 0 <= times[0] <= times[-1] <= self.steps):
