@@ -9,7 +9,7 @@ from bilevel.rules.matching import Match, bindings
 from bilevel.rules.nearest import why_not
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import require_open_world
-from bilevel.symbolic.domain import NO_FACTS, Action, Domain, Facts
+from bilevel.symbolic.domain import Action, Domain, Facts
 
 
 class RulePolicy:
@@ -27,10 +27,9 @@ class RulePolicy:
         self.commit = commit
         self.open_world = open_world
         self._objects = dict(domain.constants)
-        self._state = self._goal = NO_FACTS
         self._engine: RuleEngine | None = None
         self._instance: Instance | None = None
-        self._is_chosen = False  # the instance, for this state and goal
+        self._asked: tuple[Facts, Facts] | None = None  # the state and goal for which the instance was chosen
         self.follow(rules)
 
     def __repr__(self) -> str:
@@ -59,7 +58,7 @@ class RulePolicy:
         new = {name: kind for name, kind in objects.items() if name not in self._objects}
         if new:
             self._objects |= new
-            self._is_chosen = False
+            self._asked = None
             if self._engine is not None:
                 self._engine.declare(new)
 
@@ -92,9 +91,9 @@ class RulePolicy:
         """Return the engine in this state, which has chosen; what is asked again is answered as before."""
         if self._engine is None:
             self._engine = RuleEngine(self.rules, self.domain, state, goal, self._objects, commit=self.commit)
-        elif self._is_chosen and state == self._state and goal == self._goal:
+        elif self._asked == (state, goal):
             return self._engine
         self._engine.follow(state, goal)
         self._instance = self._engine.choose()
-        self._state, self._goal, self._is_chosen = state, goal, True
+        self._asked = state, goal
         return self._engine
