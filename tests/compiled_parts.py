@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from bilevel.compiled import find
+from bilevel.native import find
 
 SOURCES = Path(__file__).parents[1] / "src"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bilevel.compiled import PURE, find
+from bilevel.native import PURE, find
 from bilevel.rules.engine.objects import COMPILED
 
 EXECUTORS = {"compiled": "0", "python": "1"}  # what the variable `PURE` is for them

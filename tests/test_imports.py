@@ -31,9 +31,9 @@ class Allowed(NamedTuple):
 
 LAYERS: Mapping[str, Allowed] = {
     "native": Allowed(()),
-    "symbolic": Allowed(("compiled",)),
-    "rules": Allowed(("symbolic", "compiled", "progress")),
-    "planning": Allowed(("symbolic", "compiled", "files"), ("matplotlib",)),
+    "symbolic": Allowed(("native",)),
+    "rules": Allowed(("symbolic", "native", "progress")),
+    "planning": Allowed(("symbolic", "native", "files"), ("matplotlib",)),
     "rule_learning": Allowed(("symbolic", "rules", "planning"), ("numpy",)),
     "tasks": Allowed(("symbolic", "seeds"), (*NUMERICAL, "gymnasium")),
     "lowlevel": Allowed(("symbolic", "tasks", "json_files", "seeds"), (*NUMERICAL, "torch", "safetensors")),
@@ -66,7 +66,6 @@ LAYERS: Mapping[str, Allowed] = {
         (*NUMERICAL, "filelock", "pandas", "matplotlib", "jinja2", "markupsafe", "av"),
     ),
     "cli": Allowed(("",), ("click", "joblib", "msgspec", "PIL")),
-    "compiled": Allowed(()),
     "files": Allowed(("symbolic.domain",), ("filelock",)),
     "metrics": Allowed(("symbolic.domain", "files"), ("torch", "wandb")),
     "json_files": Allowed(("symbolic.domain",), ("msgspec",)),

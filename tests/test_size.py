@@ -26,7 +26,7 @@ PACKAGES = {
     "experiments": 2000,
     "viewer": 600,
     "cli": 1900,
-    "native": 10,  # the compiled sources have a budget of their own
+    "native": 16,  # the compiled sources have a budget of their own
     ".": 400,  # the tools that all share
 }
 # By how much a package is still above its budget: lines to be taken away, and never more than these.
@@ -34,14 +34,13 @@ OWED = {
     "symbolic": 258,
     "rules": 833,
     "planning": 79,
-    "rule_learning": 1,
     "tasks": 62,
     "policies": 94,
     "demonstrations": 147,
     "learning": 235,
     "methods": 244,
     "cli": 157,
-    ".": 118,
+    ".": 103,
 }
 MODULES = 200
 

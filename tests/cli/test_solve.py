@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bilevel.compiled import PURE
+from bilevel.native import PURE
 from bilevel.symbolic.pddl import write_problem
 from bilevel.tabletop.problems import domain_text, generate_problem, shipped_domain
 from command_line import run

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bilevel.compiled import PURE
+from bilevel.native import PURE
 from bilevel.symbolic.domain import NO_FACTS, Action, BadInput, Domain, Outcome, Parameter, Problem, Schema
 from bilevel.symbolic.packed import NUMBER, Names, PackedActions
 from bilevel.symbolic.pddl import parse_domain, parse_problem

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from bilevel.compiled import find
+from bilevel.native import find
 from bilevel.rules.engine import RuleEngine, is_safe
 from bilevel.rules.engine.executor import ExecutorStatus
 from bilevel.rules.engine.objects import COMPILED

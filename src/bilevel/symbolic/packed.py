@@ -16,7 +16,7 @@ from itertools import islice, repeat
 from os import PathLike
 from typing import Any, NamedTuple
 
-from bilevel.compiled import find
+from bilevel.native import find
 from bilevel.symbolic.domain import ROOT_TYPE, Action, Atom, Domain, Facts, Problem
 
 NUMBER = "i"  # the type code of arrays: C's int

@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import chain, compress
 from typing import Any, NamedTuple
 
-from bilevel.compiled import find
+from bilevel.native import find
 from bilevel.rules.engine.executor import MOST_WORK, Executor
 from bilevel.symbolic.domain import Atom, Domain, Facts
 from bilevel.symbolic.packed import NUMBER, Names, PackedProblem, Rows

@@ -11,7 +11,7 @@ from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from bilevel.compiled import find
+from bilevel.native import find
 from bilevel.rules.derived import PATH, Closure, closures_in, path_of, predicate_of, without_paths
 from bilevel.rules.engine.executor import MOST_WORK, ExecutorStatus, filled
 from bilevel.rules.engine.join_plan import Relation, Statistics, is_safe, planner_for, required_relations, rule_literals
