@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import bilevel
 from bilevel.cli.data import kind_lines
 from bilevel.cli.options import argument, command, option, required, shared
-from bilevel.cli.output import answer, count, listed, progress_line, tracked
+from bilevel.cli.output import answer, count, listed, progress_line
 from bilevel.symbolic.domain import BadInput
 
 if TYPE_CHECKING:
@@ -36,9 +36,9 @@ def check(domain: Path, data: Path, task: str | None) -> int:
     from bilevel.domain_learning.check import check_domain
 
     read, demonstrations = bilevel.read_domain(domain), bilevel.Demonstrations.read(data)
-    episodes = episodes_of(demonstrations, bilevel.find_task(task) if task else None)
     with progress_line() as callback:
-        report = check_domain(read, enumerate(tracked(episodes, len(demonstrations), "checking", callback)))
+        episodes = episodes_of(demonstrations, bilevel.find_task(task) if task else None, callback)
+        report = check_domain(read, enumerate(episodes))
     answer({"fits": report.fits, "changes": report.changes, **asdict(report)}, *_report_lines(report))
     return 0 if report.fits else 1
 

@@ -126,8 +126,8 @@ def policies(policy: str | None) -> None:
         answer(row, *_card_lines(read, row))
         return
     rows = [_row(name, folder, read_policy(folder)) for name, folder in pretrained_policies().items()]
-    lines = (f"{row['name']:16} {count(row['rules'], 'rule'):>8}, {_measured(row)}" for row in rows)
-    answer({"policies": rows}, *(lines if rows else ["no task here has a pretrained policy"]))
+    lines = [f"{row['name']:16} {count(row['rules'], 'rule'):>8}, {_measured(row)}" for row in rows]
+    answer({"policies": rows}, *(lines or ["no task here has a pretrained policy"]))
 
 
 def _row(name: str, folder: Path, policy: LearnedPolicy) -> dict[str, Any]:
@@ -135,23 +135,14 @@ def _row(name: str, folder: Path, policy: LearnedPolicy) -> dict[str, Any]:
     from bilevel.experiments.statistics import wilson_interval
 
     card, measured = policy.card, policy.card.measured
-    successes = {
+    row = {"name": name, "folder": str(folder), "rules": len(policy.rules), "parameters": policy.parameters}
+    row |= {each: getattr(card, each) for each in ("task", "objects", "seed", "settings", "versions")}
+    row["successes"] = {
         str(objects): {"successes": n, "episodes": of, "interval": [round(p, 4) for p in wilson_interval(n, of)]}
         for objects, (n, of) in (measured.successes if measured else {}).items()
     }
-    size = round(sum(file.stat().st_size for file in folder.iterdir() if file.is_file()) / 1000)
-    return {
-        "name": name,
-        "folder": str(folder),
-        "rules": len(policy.rules),
-        "parameters": policy.parameters,
-        "kilobytes": size,
-        "digest": policy.digest,
-        "successes": successes,
-        **{each: getattr(card, each) for each in ("task", "objects", "seed", "settings", "versions")},
-        "evaluation": {"seed": measured.seed, "command": measured.command} if measured else None,
-        "demonstrations": card.summary.get("demonstrations"),
-    }
+    row["evaluation"] = {"seed": measured.seed, "command": measured.command} if measured else None
+    return row | {"digest": policy.digest, "demonstrations": card.summary.get("demonstrations")}
 
 
 def _measured(row: Mapping[str, Any]) -> str:

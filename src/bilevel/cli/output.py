@@ -5,17 +5,15 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
 if TYPE_CHECKING:
     from bilevel.progress import Callback, Progress
-
-Item = TypeVar("Item")
 
 LONGEST_LINE = 4000  # characters
 SHOWN_EVERY = 0.2  # seconds, on a terminal
@@ -24,12 +22,8 @@ SAID_EVERY = 30.0  # seconds, where standard error is no terminal
 
 def printable(text: str, most: int = LONGEST_LINE) -> str:
     """Return text of others as a terminal may show it: no control characters, and no line longer than `most`."""
-    return "\n".join(_printable_line(line, most) for line in text.split("\n"))
-
-
-def _printable_line(line: str, most: int) -> str:
-    cut = line if len(line) <= most else f"{line[:most]}… ({len(line):,} characters)"
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in cut)
+    lines = [line if len(line) <= most else f"{line[:most]}… ({len(line):,} characters)" for line in text.split("\n")]
+    return "".join(c if c == "\n" or c.isprintable() else ascii(c)[1:-1] for c in "\n".join(lines))
 
 
 def keep_json(ctx: click.Context, param: click.Parameter, value: bool) -> None:
@@ -65,7 +59,7 @@ def _plain(value: object) -> object:
 def listed(value: object) -> str:
     """Return a value in words: of several things, one after the other."""
     if isinstance(value, Mapping):
-        value = [f"{name or 'unknown'} {each}" for name, each in sorted(value.items())]
+        value = [f"{name or 'unknown'} {listed(each)}" for name, each in sorted(value.items())]
     if isinstance(value, Sequence) and not isinstance(value, str):
         return ", ".join(map(str, value)) or "none"
     return str(value)
@@ -87,50 +81,31 @@ def count(things: Sized | int, noun: str) -> str:
 
 @contextmanager
 def progress_line(resumes: bool = False) -> Iterator[Callback]:
-    """Give a callback that shows how far work is; where it `resumes`, Ctrl-C says so."""
-    line = ProgressLine()
+    """Give a callback that shows how far work is, on one line of standard error; where it `resumes`, Ctrl-C says so."""
+    is_terminal = sys.stderr.isatty()
+    doing, shown = "", time.monotonic()
+    stage, began, first = "", shown, 0
+
+    def show(progress: Progress) -> None:
+        """Show the progress, unless the line was shown a moment ago."""
+        nonlocal doing, shown, stage, began, first
+        now, total = time.monotonic(), progress.total
+        if progress.stage != stage:
+            stage, began, first = progress.stage, now, progress.done
+        of = f" of {total:,}" if total is not None else ""
+        doing = printable(stage, 60) + (f", {progress.done:,}{of}" if of or progress.done else "")
+        if now - shown < (SHOWN_EVERY if is_terminal else SAID_EVERY):
+            return
+        shown, done = now, progress.done - first
+        values = "".join(f"; {name} {value:.4g}" for name, value in progress.values.items())
+        left = timedelta(seconds=round((now - began) / done * (total - progress.done))) if done and total else ""
+        line = f"{doing}{values}{f'; about {left} left' if left else ''}"
+        print(f"\r\033[K{line}" if is_terminal else f"{line}\n", end="", file=sys.stderr, flush=True)
+
     try:
-        yield line
+        yield show
     except KeyboardInterrupt:
         again = "; run the same command again to go on" if resumes else ""
-        raise KeyboardInterrupt(f"interrupted{f' while {line.text}' if line.text else ''}{again}") from None
+        raise KeyboardInterrupt(f"interrupted{f' while {doing}' if doing else ''}{again}") from None
     finally:
-        line.show("", end="")
-
-
-class ProgressLine:
-    """One line on standard error: on a terminal all the time, elsewhere now and then."""
-
-    def __init__(self) -> None:
-        self.text = ""
-        self._is_terminal = sys.stderr is not None and sys.stderr.isatty()
-        self._shown = time.monotonic()
-        self._stage, self._began, self._first = "", self._shown, 0
-
-    def __call__(self, progress: Progress) -> None:
-        """Show the progress, unless the line was shown a moment ago."""
-        now = time.monotonic()
-        if progress.stage != self._stage:
-            self._stage, self._began, self._first = progress.stage, now, progress.done
-        of = f" of {progress.total:,}" if progress.total is not None else ""
-        self.text = printable(progress.stage, 60) + (f", {progress.done:,}{of}" if of or progress.done else "")
-        if now - self._shown < (SHOWN_EVERY if self._is_terminal else SAID_EVERY):
-            return
-        self._shown, done = now, progress.done - self._first
-        values = "".join(f"; {name} {value:.4g}" for name, value in progress.values.items())
-        left = (now - self._began) / done * (progress.total - progress.done) if done and progress.total else 0.0
-        self.show(f"{self.text}{values}{f'; about {timedelta(seconds=round(left))} left' if left else ''}")
-
-    def show(self, line: str, end: str = "\n") -> None:
-        """Print a line, on a terminal in the place of the last."""
-        print(f"\r\033[K{line}" if self._is_terminal else line, end="" if self._is_terminal else end,
-              file=sys.stderr, flush=True)  # fmt: skip
-
-
-def tracked(items: Iterable[Item], total: int, stage: str, callback: Callback) -> Iterator[Item]:
-    """Yield the items, and tell the callback how many there were."""
-    from bilevel.progress import Progress
-
-    for number, item in enumerate(items, 1):
-        yield item
-        callback(Progress(stage, number, total))
+        print("\r\033[K" if is_terminal else "", end="", file=sys.stderr, flush=True)

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import bilevel
 from bilevel import __version__
 from bilevel.cli.options import argument, command, option, read, required, shared, words
-from bilevel.cli.output import answer, count, progress_line, wants_json
+from bilevel.cli.output import answer, count, listed, progress_line, wants_json
 from bilevel.symbolic.domain import BadInput
 
 if TYPE_CHECKING:
     from bilevel.progress import Callback
     from bilevel.rules.rule import Rule
     from bilevel.symbolic.domain import Domain
+
+    Learned = tuple[Domain, Sequence[Rule], str, dict[str, Any]]  # rules, what they are from, what else is to be said
 
 rules_argument = argument("file", "FILE", "Rule file.")
 
@@ -171,38 +173,27 @@ def learn(
     began = time.perf_counter()
     with progress_line() as callback:
         if demonstrations is not None:
-            found = _from_demonstrations(demonstrations, algorithm, callback)
+            known, found, source, values = _from_demonstrations(demonstrations, algorithm, callback)
         elif domain is None or not problems:
             raise BadInput("no problems to learn from; name a domain and at least one problem file after it")
         else:
-            found = _from_problems(domain, problems, algorithm, seconds, callback, **planning)
-    comments = [domain_line(found.domain.name), f"learned from {found.source}, bilevel {__version__}"]
-    text, written = format_rules(found.rules, comments) if found.rules else "", "nothing was written"
-    if found.rules:
+            known, found, source, values = _from_problems(domain, problems, algorithm, seconds, callback, **planning)
+    text, written = "", "nothing was written"
+    if found:
+        text = format_rules(found, [domain_line(known.name), f"learned from {source}, bilevel {__version__}"])
         write_atomically(output, text)
         written = f"written to {output}"
     passed = time.perf_counter() - began
-    values = {"rules": len(found.rules), **found.values, "output": output if found.rules else None}
     answer(
-        {**values, "seconds": round(passed, 3)},
+        {"rules": len(found), **values, "output": output if found else None, "seconds": round(passed, 3)},
         text,
-        f"{count(found.rules, 'rule')} from {found.source} in {passed:.2f} s; {written}",
-        *found.notes,
+        f"{count(found, 'rule')} from {source} in {passed:.2f} s; {written}",
+        *(f"{name}: {listed(value)}" for name, value in values.items() if value),
     )
-    return 0 if found.rules else 1
+    return 0 if found else 1
 
 
-class RulesFound(NamedTuple):
-    """The rules, what they were learned from, and what else is to be said of them."""
-
-    domain: Domain
-    rules: Sequence[Rule]
-    source: str
-    values: Mapping[str, object]
-    notes: Sequence[str]
-
-
-def _from_demonstrations(folder: Path, algorithm: str, callback: Callback) -> RulesFound:
+def _from_demonstrations(folder: Path, algorithm: str, callback: Callback) -> Learned:
     """Learn from the traces of a data set, as it is labelled."""
     from bilevel.demonstrations.traces import Contents
 
@@ -211,13 +202,13 @@ def _from_demonstrations(folder: Path, algorithm: str, callback: Callback) -> Ru
     rules = bilevel.learn_rules(found.traces, data.domain, algorithm.replace("auto", "single-goal"))
     source = f"{count(data, 'demonstration')} of {data.task}, {count(found.traces, 'trace')}"
     values = {"traces": len(found.traces), "exogenous": found.exogenous, "ambiguous": found.several}
-    notes = [f"changes that no action explains: {found.exogenous}; that several explain: {found.several}"]
-    return RulesFound(data.domain, rules, source, values, notes)
+    return data.domain, rules, source, values
 
 
 def _from_problems(
-    domain_path: Path, files: Sequence[Path], algorithm: str, seconds: float, callback: Callback, **planning: Any
-) -> RulesFound:
+    domain_path: Path, files: Sequence[Path], algorithm: str, seconds: float, callback: Callback, *,
+    planner: str, time_limit: float, **orders: Any,
+) -> Learned:  # fmt: skip
     """Learn from all states of problems where these can be listed, else from plans for their goals."""
     from bilevel.planning.planners import plan_function, planner_named
     from bilevel.rules.traces import traces_from_problems
@@ -227,16 +218,11 @@ def _from_problems(
     if algorithm != "single-goal":
         rules, places = bilevel.learn_from_problems(domain, problems, seconds, _of_parts(callback))
         if rules:
-            unsolved = [str(files[place]) for place in places]
-            notes = [f"these rules do not solve {len(unsolved)} of {source}:", *unsolved] if unsolved else []
-            return RulesFound(domain, rules, source, {"unsolved": unsolved}, notes)
+            return domain, rules, source, {"unsolved": [str(files[place]) for place in places]}
         if algorithm == "states":
             raise BadInput("--algorithm states: nature makes choices, or every problem has too many states to list")
-    planner, seed, orders = planning["planner"], planning["seed"], planning["orders"]
-    plan_for = plan_function(planner_named(planner), planning["time_limit"])
-    found = traces_from_problems(domain, problems, plan_for, orders=orders, seed=seed, callback=callback)
+    plan_for = plan_function(planner_named(planner), time_limit)
+    found = traces_from_problems(domain, problems, plan_for, callback=callback, **orders)
     skipped = {str(files[place]): [*map(str, goals)] for place, goals in found.skipped.items()}
-    notes = [f"no plan found for goals of {len(skipped)} of {source}, left out:"] if skipped else []
-    notes += [f"{name}: {', '.join(goals)}" for name, goals in skipped.items()]
-    source += f", goals in {orders} random orders, {count(found.traces, 'trace')}; planner {planner}, seed {seed}"
-    return RulesFound(domain, bilevel.learn_rules(found.traces, domain), source, {"skipped": skipped}, notes)
+    source += f", {count(found.traces, 'trace')}; planner {planner}, {listed(orders)}"
+    return domain, bilevel.learn_rules(found.traces, domain), source, {"skipped": skipped}

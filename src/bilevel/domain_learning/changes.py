@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from bilevel.demonstrations.dataset import Demonstrations
 from bilevel.demonstrations.traces import label
+from bilevel.progress import Callback, Progress, silent
 from bilevel.symbolic.domain import ROOT_TYPE, BadInput, Domain, Facts, Parameter, Predicate
 from bilevel.tasks.scene import Array
 from bilevel.tasks.spec import Position
@@ -48,11 +49,13 @@ class ShownEpisode:
         return frozenset(compress(self.objects, np.any(self.visible[:step], axis=0)))
 
 
-def episodes_of(demonstrations: Demonstrations, task: Task | None = None) -> Iterator[ShownEpisode]:
+def episodes_of(
+    demonstrations: Demonstrations, task: Task | None = None, callback: Callback = silent
+) -> Iterator[ShownEpisode]:
     """Give the episodes of a data set, labelled anew where the task is given."""
     spec, controls = demonstrations.spec, demonstrations.controls
     names = [name for name, role in spec.agent_roles.items() if isinstance(role, Position)]
-    for shown in demonstrations:
+    for number, shown in enumerate(demonstrations, 1):
         places = np.full((*shown.features.shape[:2], len(names)), np.nan, np.float32)
         for row, kind in enumerate(shown.objects.values()):
             for column, name in enumerate(names):
@@ -63,6 +66,7 @@ def episodes_of(demonstrations: Demonstrations, task: Task | None = None) -> Ite
         done = controls.encode(shown.controls) if shown.has_controls else np.zeros((0, 0), np.float32)
         states, goals = label(shown, task)
         yield ShownEpisode(states, shown.objects, goals, agent, places, shown.visible, done)
+        callback(Progress("labelling", number, len(demonstrations)))
 
 
 # Types and predicates
