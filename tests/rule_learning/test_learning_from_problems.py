@@ -11,20 +11,22 @@ from bilevel.rule_learning.spaces import Space
 from bilevel.rules.matching import direct_waits, goals_in_turn
 from bilevel.rules.rule_file import format_rules, parse_rules
 from bilevel.rules.solving import solve
+from bilevel.rules.verify import Answer, verify_family
 from bilevel.symbolic.domain import Atom, BadInput, Facts
 from bilevel.symbolic.pddl import parse_domain, parse_problem
 
 
 @pytest.mark.parametrize(
-    ("name", "training", "most_rules", "orders"),
+    ("name", "training", "most_rules", "orders", "sizes"),
     [
-        ("blocksworld", range(1, 14, 2), 12, {"on(?x, ?x2) after on(?x2, ?x3)"}),
-        ("spanner", range(1, 30, 4), 3, set[str]()),
-        ("transport", range(1, 12, 3), 8, set[str]()),
+        ("blocksworld", range(1, 14, 2), 12, {"on(?x, ?x2) after on(?x2, ?x3)"}, {"object": 3}),
+        ("childsnack", range(1, 20, 3), 12, set[str](), {"child+bread+content+sandwich": 2, "tray": 2}),
+        ("spanner", range(1, 30, 4), 3, set[str](), {"nut": 2, "spanner": 3}),
+        ("transport", range(1, 12, 3), 8, set[str](), {}),
     ],
 )
-def test_few_rules_learned_from_small_problems_solve_large_ones(
-    name: str, training: range, most_rules: int, orders: set[str]
+def test_few_rules_learned_from_small_problems_are_proved_on_these_and_solve_large_ones(
+    name: str, training: range, most_rules: int, orders: set[str], sizes: dict[str, int]
 ) -> None:
     domain = parse_domain(domain_text(name))
     problems = [parse_problem(problem_text(name, "training", number), domain) for number in training]
@@ -37,6 +39,7 @@ def test_few_rules_learned_from_small_problems_solve_large_ones(
     for number in (1, 15):
         problem = parse_problem(problem_text(name, "medium", number), domain)
         assert solve(domain, problem, rules).is_solved
+    assert not sizes or verify_family(rules, domain, problems[:4], sizes).answer is Answer.SOLVED
 
 
 BLOCKS = parse_domain(domain_text("blocksworld"))

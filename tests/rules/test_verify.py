@@ -22,6 +22,7 @@ from bilevel.rules.verify import (
     Answer,
     Counterexample,
     Ending,
+    Independence,
     Starts,
     Verdict,
     verify,
@@ -30,7 +31,7 @@ from bilevel.rules.verify import (
 from bilevel.symbolic.domain import Action, Atom, BadInput, Domain, Facts, Outcome, Predicate, Problem, Schema
 from bilevel.symbolic.pddl import parse_domain, parse_problem
 from bilevel.symbolic.semantics import applicable, ground_action, progress, substitute_all
-from bilevel.tabletop.problems import shipped_domain
+from bilevel.tabletop.problems import shipped_domain, training_problems
 
 
 def refuted(verdict: Verdict) -> Counterexample:
@@ -312,6 +313,55 @@ def test_families_are_all_problems_whose_goals_differ(name: str) -> None:
     verdict = verify_family(rules, ONE_WAY, [ONE_WAY_SEED], {"block": 2, "place": 2})
     assert (verdict.answer is Answer.REFUTED) == failing
     assert failing or verdict.text.startswith(f"solved always ({problems} problems")
+
+
+def test_goals_are_those_in_which_objects_are_wanted_as_in_the_seeds() -> None:
+    rules = block_rules(PLACE, PICK, "3: at(?x, ?l) & clear(?x) & gripper-free() & goal holding(?x) -> pick(?x)")
+    both = replace(ONE_WAY_SEED, goal=frozenset({Atom("at", ("b1", "l1")), Atom("holding", ("b1",))}))
+    single = replace(ONE_WAY_SEED, goal=frozenset({Atom("holding", ("b1",))}))
+    verdict = verify_family(rules, ONE_WAY, [both], {"block": 2, "place": 2})
+    assert verdict.answer is Answer.SOLVED
+    assert "at(_, place); at(block, _) & holding(block)" in str(verdict)
+    verdict = verify_family(rules, ONE_WAY, [both, single], {"block": 2, "place": 2})
+    assert refuted(verdict).missed == single.goal
+
+
+# Whether goals are independent, against every way of achieving one more
+
+
+def achievable(graph: StateGraph, state: int, fact: Atom, kept: Facts, able: frozenset[int]) -> int | None:
+    """How many actions at least make the fact true and keep what holds; nature makes no choices."""
+    found = {state: 0}
+    for here in (queue := [state]):
+        if fact in graph.facts(here):
+            return found[here]
+        for _, ((_, after),) in graph.moves(here):
+            if after not in found and after in able and kept <= graph.facts(after):
+                found[after] = found[here] + 1
+                queue.append(after)
+    return None
+
+
+@pytest.mark.parametrize("name", ["blocksworld", "swap", "blocks"])
+def test_goals_are_independent_if_one_more_can_always_be_achieved(name: str) -> None:
+    domain, seen = shipped_domain(name), set[bool]()
+    for problem in training_problems(name)[:2]:
+        graph = StateGraph(domain, problem)
+        assert graph.explore(500)
+        possible = sorted(graph.facts_of({atom.predicate for atom in problem.goal}))
+        for goal in filter(graph.attainable, map(frozenset, combinations(possible, 2))):
+            able, found = graph.attainable(goal), Independence()
+            found.look(graph, goal, able)
+            steps = [
+                achievable(graph, state, fact, goal & graph.facts(state), able)
+                for state in able
+                for fact in goal - graph.facts(state)
+            ]
+            bound = max((each for each in steps if each is not None), default=0)
+            independent = f"goals are independent: each takes at most C = {bound} actions that undo none"
+            assert str(found).startswith("goals depend on each other: " if None in steps else independent)
+            seen.add(None in steps)
+    assert False in seen
 
 
 # Families of the tasks

@@ -52,7 +52,7 @@ def verify(file: Path, domain: Path, problems: tuple[Path, ...], max_states: int
     """Check that a policy always solves a problem, whatever nature does, or show a shortest counterexample.
 
     With --grow the problems are seeds of a family: every problem with up to N objects of the given types, up to
-    renaming, with every goal that can come up; `colour+tray=3` grows types together.
+    renaming, with every goal in which objects are wanted as in the goals given; `colour+tray=3` grows types together.
     """
     from bilevel.rules.nearest import goals_that_wait, why_not
     from bilevel.rules.rule_file import read_rules
@@ -67,13 +67,18 @@ def verify(file: Path, domain: Path, problems: tuple[Path, ...], max_states: int
     else:
         verdicts = [(problem.name, verify(rules, read_domain, problem, max_states)) for problem in read_problems]
     for name, verdict in verdicts:
-        text, found = str(verdict), verdict.counterexample
+        text, found = verdict.text, verdict.counterexample
         if found is not None:
             lacking = rules, read_domain, found.state, found.problem.goal, found.problem.all_objects(read_domain)
             reasons = why_not(*lacking).splitlines() if found.ending is Ending.NO_RULE else goals_that_wait(*lacking)
             text += "".join(f"\n  {reason}" for reason in reasons)
-        values = {"problem": name, "answer": verdict.answer.value, "explored": verdict.explored, "text": text}
-        answer(values, f"{name}: {text}")
+        values = {
+            "problem": name,
+            "answer": verdict.answer.value,
+            "explored": verdict.explored,
+            "text": text + verdict.scope,
+        }
+        answer(values, f"{name}: {text}{verdict.scope}")
     return 0 if all(verdict.answer is Answer.SOLVED for _, verdict in verdicts) else 1
 
 

@@ -90,6 +90,18 @@ def goal_predicates(seeds: Sequence[Problem]) -> frozenset[str]:
     return frozenset(atom.predicate for seed in seeds for atom in seed.goal)
 
 
+def wanted_kinds(goal: Facts, objects: Mapping[str, str]) -> set[Facts]:
+    """Return what a goal says of its objects: for each the facts about it, with its type for it and _ for others."""
+    return {
+        frozenset(
+            Atom(atom.predicate, tuple(objects[name] if term == name else "_" for term in atom.terms))
+            for atom in goal
+            if name in atom.terms
+        )
+        for name in {term for atom in goal for term in atom.terms}
+    }
+
+
 def own_counts(problem: Problem) -> dict[str, int]:
     """Return the number of objects of each type that has several."""
     return {kind: count for kind, count in Counter(problem.objects.values()).items() if count > 1}

@@ -164,15 +164,18 @@ class StateGraph:
         return frozenset(atom for atom in found if self.objects.keys() >= set(atom.terms))
 
     def _find_attainable(self, wanted: Facts) -> frozenset[int]:
-        """Return the states from which some policy surely reaches one with all of `wanted`, nature being fair.
+        """Return the states from which some policy surely reaches one with all of `wanted`, nature being fair."""
+        return frozenset(self.sure_distances(wanted, frozenset(range(len(self)))))
 
-        That is the largest set in which each state has a path to such a state by actions that cannot leave the set.
-        All states must have been explored.
+    def sure_distances(self, wanted: Facts, inside: frozenset[int]) -> dict[int, int]:
+        """Return how far, with luck, states are from one with all of `wanted` by a policy that surely gets there.
+
+        Its states are the largest set inside in which each has a path there by actions that cannot leave the set. All
+        states must have been explored.
         """
-        inside = frozenset(range(len(self)))
-        while (shrunk := frozenset(self.distances(wanted, inside))) != inside:
-            inside = shrunk
-        return inside
+        while (found := self._find_distances(wanted, inside)).keys() != inside:
+            inside = frozenset(found)
+        return found
 
     def _find_distances(self, wanted: Facts, inside: frozenset[int]) -> dict[int, int]:
         """Return how far, with luck, states are from one with all of `wanted`, by actions that surely stay inside."""

@@ -13,17 +13,23 @@ decides ties by name, every tie is followed every way; so what is proved holds f
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
-from bilevel.rules.rule import Rule
+from bilevel.rules.rule import Rule, orders_of
 from bilevel.rules.rule_file import check_rules
-from bilevel.rules.small_problems import first_few, goal_predicates, grown_problems, small_problems
+from bilevel.rules.small_problems import (
+    first_few,
+    goal_predicates,
+    grown_problems,
+    small_problems,
+    wanted_kinds,
+)
 from bilevel.rules.state_graph import Instance, Node, PolicyRuns, StateGraph
-from bilevel.symbolic.domain import Action, BadInput, Domain, Facts, Outcome, Problem
+from bilevel.symbolic.domain import Action, Atom, BadInput, Domain, Facts, Outcome, Problem
 from bilevel.symbolic.exploration import Choice, explore_policy
 
 MAX_STATES = 100_000
@@ -96,15 +102,19 @@ def as_text(facts: Facts) -> str:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The answer, how many states with goals it rests on, and both in words; nothing was found within a bound hit."""
+    """The answer, how many states with goals it rests on, and both in words; nothing was found within a bound hit.
+
+    Of a family, `scope` says which goals this holds for, and whether these are independent.
+    """
 
     answer: Answer
     explored: int
     text: str
     counterexample: Counterexample | None = None
+    scope: str = ""
 
     def __str__(self) -> str:
-        return self.text
+        return self.text + self.scope
 
 
 def verify(rules: Sequence[Rule], domain: Domain, problem: Problem, max_states: int = MAX_STATES) -> Verdict:
@@ -130,11 +140,13 @@ def verify_family(
 ) -> Verdict:
     """Return whether the policy always solves the small problems of a family; `max_states` bounds each of them.
 
-    The counterexample is one with the fewest objects, among these one with the shortest run.
+    Its goals are about objects that are wanted in the same places as objects in the goals of the seeds. The
+    counterexample is one with the fewest objects, among these one with the shortest run.
     """
     check_rules(rules, domain)
+    kinds = set[Facts]().union(*(wanted_kinds(seed.goal, seed.all_objects(domain)) for seed in seeds))
     problems = explored = 0
-    too_large: list[str] = []
+    too_large, independence, found = list[str](), Independence(), None
     grown = grown_problems(seeds, domain, counts)
     for _, problem, graph, goals in small_problems(grown, goal_predicates(seeds), domain, rules, max_states):
         if graph is None:
@@ -142,27 +154,84 @@ def verify_family(
             continue
         begins = [state for state in range(len(graph)) if _is_start(graph.facts(state), problem, starts)]
         failures = list[Counterexample]()
-        for goal in goals:
+        for goal in (goal for goal in goals if wanted_kinds(goal, graph.objects) <= kinds):
             starting = [state for state in begins if state in graph.attainable(goal)]
             runs = graph.follow(goal, starting)
             problems += len(starting)
             explored += len(runs.choices)
             failures += filter(None, [counterexample(graph, goal, runs)])
+            independence.look(graph, goal, starting)
         if failures:
             found = min(failures, key=lambda each: len(each.steps) + len(each.loop))
-            text = f"problem: {problem.name}\n  goal: {as_text(found.problem.goal)}\n{found}"
-            return Verdict(Answer.REFUTED, explored, text, found)
+            break
     if not problems and not too_large:
         raise BadInput("the family is empty: no goal can be reached")
-    answer = Answer.BOUND_HIT if too_large else Answer.SOLVED
-    beyond = f"\n  too large: {first_few(too_large)}" if too_large else ""
-    return Verdict(answer, explored, f"{answer.value} ({problems} problems, {explored} states with goals){beyond}")
+    if found is not None:
+        answer, text = Answer.REFUTED, f"problem: {found.problem.name}\n  goal: {as_text(found.problem.goal)}\n{found}"
+    else:
+        answer = Answer.BOUND_HIT if too_large else Answer.SOLVED
+        text = f"{answer.value} ({problems} problems, {explored} states with goals)"
+    text += f"\n  too large: {first_few(too_large)}" if too_large else ""
+    wanted = "; ".join(sorted(" & ".join(map(str, sorted(kind))) for kind in kinds))
+    scope = f"\n  goals in which each object is wanted as in the problems given: {wanted}\n  {independence}"
+    return Verdict(answer, explored, text, found, scope)
 
 
 def _is_start(state: Facts, problem: Problem, starts: Starts) -> bool:
     if starts == "initial":
         return state == problem.state
     return starts == "any" or all(atom in state for atom in problem.state if not atom.terms)
+
+
+class Independence:
+    """Whether goals can be achieved one by one in any order, or in that of the rule file, so that all that hold stay.
+
+    Rules that were learned goal by goal then solve problems of any size, if one more goal never takes more than a
+    bound of actions, as the theorem of the paper says.
+    """
+
+    def __init__(self) -> None:
+        self._bounds: dict[int, int] = {}  # how many actions one more goal takes at most, by the number of objects
+        self._dependence = ""
+        self._is_ordered = self._has_luck = False
+
+    def look(self, graph: StateGraph, goal: Facts, starts: Iterable[int]) -> None:
+        """Look whether one more fact of a goal can be achieved from each of these states."""
+        self._is_ordered |= bool(orders_of(graph.rules))
+        self._has_luck |= not graph.domain.is_deterministic
+        by_facts: dict[Facts, list[int]] = {}
+        for state in starts if not self._dependence else ():
+            by_facts.setdefault(goal & graph.facts(state), []).append(state)
+        for kept, states in by_facts.items():
+            for fact in sorted(graph.in_turn(states[0], goal) - kept):
+                steps = _steps_keeping(graph, goal, kept, fact)
+                lost = next((state for state in states if state not in steps), None)
+                if lost is not None:
+                    single = (frozenset({each}) for each in sorted(kept))
+                    undone = next(
+                        (each for each in single if lost not in _steps_keeping(graph, goal, each, fact)), kept
+                    )
+                    here = as_text(graph.facts(lost))
+                    self._dependence = f"{fact} cannot be achieved while {as_text(undone)} stays, as from {here}"
+                    return
+                size = len(graph.objects)
+                self._bounds[size] = max(self._bounds.get(size, 0), *(steps[state] for state in states))
+
+    def __str__(self) -> str:
+        order = " in the order of the rules" if self._is_ordered else ""
+        if self._dependence:
+            return f"goals depend on each other{order}: {self._dependence}"
+        bound = max(self._bounds.values(), default=0)
+        fewer = max((bound for size, bound in self._bounds.items() if size < max(self._bounds)), default=bound)
+        grows = f", but {fewer} with fewer objects: it may grow with them" if fewer < bound else ""
+        luck = ", with luck" if self._has_luck else ""
+        return f"goals are independent{order}: each takes at most C = {bound} actions that undo none{luck}{grows}"
+
+
+def _steps_keeping(graph: StateGraph, goal: Facts, kept: Facts, fact: Atom) -> dict[int, int]:
+    """Return how far states are from a fact of a goal by a policy that keeps others, and the goal within reach."""
+    inside = frozenset(state for state in graph.attainable(goal) if kept <= graph.facts(state))
+    return graph.sure_distances(frozenset({fact}), inside)
 
 
 # The shortest way to fail
