@@ -7,7 +7,6 @@ from notation import facts
 
 from bilevel.rules.rule_file import parse_rules
 from bilevel.rules.small_problems import (
-    check_seeds,
     grow,
     grown_problems,
     parse_counts,
@@ -67,15 +66,15 @@ def test_symmetries_are_the_renamings_that_keep_the_state() -> None:
 @pytest.mark.parametrize(
     ("counts", "message"),
     [
-        ({"blok": 2}, "unknown type 'blok'"),
-        ({"block+plaice": 2}, "unknown type 'plaice'"),
+        ({"blok": 2}, "no object of type 'blok'"),
+        ({"block+plaice": 2}, "no object of type 'plaice'"),
         ({"block": 0}, "at least one object"),
         ({"block": 999_999_999, "place": 999_999_999}, "more than 300 sizes"),
     ],
 )
 def test_counts_that_make_no_sense_are_refused(counts: dict[str, int], message: str) -> None:
     with pytest.raises(BadInput, match=message):
-        check_seeds([blocks()], BLOCKS, counts)
+        grown_problems([blocks()], BLOCKS, counts)
 
 
 def test_there_must_be_a_goal_and_an_object_to_clone() -> None:

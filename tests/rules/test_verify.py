@@ -348,7 +348,8 @@ def test_goals_are_independent_if_one_more_can_always_be_achieved(name: str) -> 
     for problem in training_problems(name)[:2]:
         graph = StateGraph(domain, problem)
         assert graph.explore(500)
-        possible = sorted(graph.facts_of({atom.predicate for atom in problem.goal}))
+        predicates = {atom.predicate for atom in problem.goal}
+        possible = sorted({a for facts, _ in graph.situations for a in facts if a.predicate in predicates})
         for goal in filter(graph.attainable, map(frozenset, combinations(possible, 2))):
             able, found = graph.attainable(goal), Independence()
             found.look(graph, goal, able)

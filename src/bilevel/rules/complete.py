@@ -20,19 +20,17 @@ from itertools import accumulate, chain, combinations, islice
 from typing import NamedTuple
 
 from bilevel.rules.derived import can_be_chained, closure, static_predicates
-from bilevel.rules.explanation import listed
 from bilevel.rules.learning import rules_of_segment, subsumes
 from bilevel.rules.matching import free_variables
-from bilevel.rules.random_problems import random_larger_problems
 from bilevel.rules.rule import Rule, canonical, orders_of
 from bilevel.rules.rule_file import check_rules
 from bilevel.rules.small_problems import (
     Size,
     SmallProblem,
-    first_few,
     goal_predicates,
     grown_problems,
     namings,
+    random_larger_problems,
     small_problems,
 )
 from bilevel.rules.solving import Solution, Stop, final_state, solve
@@ -40,6 +38,7 @@ from bilevel.rules.state_graph import Situation, StateGraph
 from bilevel.rules.traces import PlanFor, TraceStep
 from bilevel.rules.verify import counterexample
 from bilevel.symbolic.domain import Atom, Domain, Facts, Problem
+from bilevel.symbolic.plans import listed
 from bilevel.symbolic.semantics import ground_action, progress, substitute_all
 
 MAX_STATES = 2_000
@@ -98,7 +97,7 @@ def complete_rules(
     check_rules(rules, domain)
     seeds = [problem for problem in problems if problem.goal]
     grown, predicates = grown_problems(seeds, domain, objects), goal_predicates(seeds)
-    larger = [*met, *random_larger_problems(seeds, domain, objects, random_problems if plan_for else 0, seed)]
+    larger = [*met, *(random_larger_problems(seeds, domain, objects, random_problems, seed) if plan_for else ())]
 
     def completed(generalise: bool) -> Completion:
         completer = Completer(rules, domain, budget, callback)
@@ -116,9 +115,6 @@ def complete_rules(
     return best
 
 
-# Small problems: the given ones with fewer or more objects, each with all its states and goals
-
-
 def _is_part_of(problem: Problem, graph: StateGraph) -> bool:
     """Return whether the problem begins in one of these states but for the names of objects; some are tried."""
     renamings = islice(namings(problem.objects, graph.problem.objects), MOST_NAMINGS)
@@ -127,19 +123,14 @@ def _is_part_of(problem: Problem, graph: StateGraph) -> bool:
 
 def described(small: Sequence[SmallProblem]) -> str:
     """Return the largest of these sizes in words: up to 3 blocks and 4 places."""
-    sizes = [each.size or Counter(each.problem.objects.values()) for each in small]
+    sizes = [Counter(each.size or each.problem.objects.values()) for each in small]
     distinct = [size for place, size in enumerate(sizes) if size not in sizes[:place]]
-    largest = [size for size in distinct if not any(_covers(other, size) for other in distinct if other != size)]
-    return first_few([f"up to {listed([_counted(*each) for each in size.items()])}" for size in largest])
-
-
-def _covers(one: Size, other: Size) -> bool:
-    return one.keys() == other.keys() and all(one[key] >= other[key] for key in other)
+    largest = [size for size in distinct if not any(size < other for other in distinct)]
+    return listed([f"up to {' and '.join(_counted(*each) for each in size.items())}" for size in largest])
 
 
 def _counted(key: str, count: int) -> str:
-    plural = [f"{kind}{'es' if kind.endswith(('s', 'x', 'z', 'ch', 'sh')) else 's'}" for kind in key.split("+")]
-    return f"{count} {' and '.join(key.split('+') if count == 1 else plural)}"
+    return f"{count} {' and '.join(kind if count == 1 else f'{kind}s' for kind in key.split('+'))}"
 
 
 # Adding rules until the policy fails nowhere
@@ -162,8 +153,7 @@ class Completer:
         """Add what is missing in small problems, then simplify."""
         self._small = [each for each in small if each.goals]
         self._too_large = [problem.name for _, problem, graph, _ in small if graph is None]
-        self._graphs = list[StateGraph]()
-        self._jobs = list[tuple[StateGraph, Facts]]()
+        self._graphs, self._jobs = list[StateGraph](), list[tuple[StateGraph, Facts]]()
         for _, problem, graph, goals in self._small:
             if graph and not any(_is_part_of(problem, other) for other in self._graphs):
                 self._graphs.append(graph)
@@ -196,29 +186,19 @@ class Completer:
     def _add_missing(self) -> None:
         """Add rules until nothing fails; with commitment, where it fails without."""
         while not self.is_exhausted:
-            self.unsolved = []
+            self.unsolved, before = [], self.found
             self._use()
-            changed = False
             for done, (graph, goal) in enumerate(self._jobs, 1):
-                changed |= self._mend(graph, goal)
+                while (fails := failing(graph, goal, self.commit)) and not self.is_exhausted:
+                    if not any(self._learn(way_to_a_goal(graph, state, goal), graph.objects) for state in fails):
+                        self.unsolved.append((graph, goal))
+                        break
+                    graph.set_rules(self.rules)
                 self.callback("completing", done, len(self._jobs))
-            if not changed and (self.commit or not self.unsolved):
+            if self.found == before and (self.commit or not self.unsolved):
                 self.is_finished = not self.is_exhausted
                 return
-            self.commit |= not changed
-
-    def _mend(self, graph: StateGraph, goal: Facts) -> bool:
-        """Add rules until the policy does not fail for this goal; return whether any were added."""
-        changed = False
-        while fails := failing(graph, goal, self.commit):
-            if self.is_exhausted:
-                return changed
-            if not any(self._learn(way_to_a_goal(graph, state, goal), graph.objects) for state in fails):
-                self.unsolved.append((graph, goal))
-                return changed
-            changed = True
-            graph.set_rules(self.rules)
-        return changed
+            self.commit |= self.found == before
 
     def _learn(self, steps: Sequence[TraceStep], objects: Mapping[str, str], is_small: bool = True) -> bool:
         """Learn from a way to one goal fact; return whether there is anything new in it."""
@@ -227,9 +207,8 @@ class Completer:
             return False
         self._learned.add(way)
         (fact,) = steps[-1].goal
-        asked_by = objects if is_small else None
-        added = [self._add(rule, asked_by) for rule, _ in rules_of_segment(fact, steps, objects, self.domain)]
-        return any(added)
+        learned = [rule for rule, _ in rules_of_segment(fact, steps, objects, self.domain)]
+        return sum(self._add(rule, objects if is_small else None) for rule in learned) > 0
 
     def _add(self, rule: Rule, asked_by: Mapping[str, str] | None) -> bool:
         """Add a rule whose priority is its distance to a goal fact, unless others make it superfluous already."""
@@ -300,9 +279,7 @@ class Completer:
             for _ in range(MOST_HELP):
                 solution = solve(self.domain, problem, self.rules, max_steps=bound, commit=self.commit)
                 self.solved += solution.is_solved
-                if solution.stop is not Stop.NO_RULE:
-                    break
-                if plan_for is None or not self._help(problem, solution, plan_for):
+                if solution.stop is not Stop.NO_RULE or not (plan_for and self._help(problem, solution, plan_for)):
                     break
             self.callback("larger problems", done, len(problems))
 
@@ -329,7 +306,7 @@ class Completer:
         is_proved = bool(sizes) and self.is_finished and not self.unsolved
         lines = self._what_is_proved(sizes, number)
         if self._too_large:
-            lines.append(f"too large to look at as a whole: {first_few(self._too_large)}")
+            lines.append(f"too large to look at as a whole: {listed(self._too_large)}")
         if tried:
             lines.append(f"larger problems drawn at random or met: {self.solved} of {tried} solved")
         statement, given = "\n".join(lines), len(self.given)

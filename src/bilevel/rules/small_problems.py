@@ -9,23 +9,38 @@ for each colour, grow together: the key `colour+tray`.
 
 from __future__ import annotations
 
+import random
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from itertools import chain, combinations, islice, permutations, product
+from dataclasses import replace
+from itertools import chain, combinations, groupby, islice, permutations, product
 from math import prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from bilevel.rules.matching import narrowest_join
 from bilevel.rules.rule import Rule, orders_of
 from bilevel.rules.state_graph import StateGraph
-from bilevel.symbolic.domain import ROOT_TYPE, Atom, BadInput, Domain, Facts, Parameter, Problem
-from bilevel.symbolic.semantics import new_object, substitute, substitute_all
+from bilevel.symbolic.domain import EQUALITY, Atom, BadInput, Domain, Facts, Parameter, Problem
+from bilevel.symbolic.plans import Nature
+from bilevel.symbolic.semantics import (
+    GroundAction,
+    applicable,
+    bind_outcome,
+    ground,
+    new_object,
+    progress,
+    substitute,
+    substitute_all,
+)
 
 MOST_SIZES = 300  # of grown problems; far fewer are small enough to be looked at
 MOST_GOALS = 50_000  # before those that are the same up to names are told
 MOST_EXPLORED = 500  # states of a seed, to find out what is true of one object at a time
 MOST_RENAMINGS = 20_000  # that are tried; with more, some problems that are the same are told apart: slower, not wrong
-MOST_NAMED = 3  # problems, or sizes of them, in what is said of rules
+LARGER = 2  # times as many objects as in the largest small problems
+STEPS_PER_OBJECT = 3  # of a random walk
+MOST_DRAWN = 200  # ways to do an action, to find one that can be done
 _COUNT = re.compile(r"[0-9]{1,9}")  # Python refuses to convert thousands of digits
 
 Size = Mapping[str, int]  # how many objects of each growing type
@@ -59,7 +74,12 @@ def grown_problems(seeds: Sequence[Problem], domain: Domain, counts: Size | None
 
     Without counts there are up to as many objects of each type as the seed has.
     """
-    check_seeds(seeds, domain, counts or {})
+    if min((counts or {"": 1}).values()) < 1:
+        raise BadInput("at least one object of each growing type is needed")
+    if prod((counts or {}).values()) > MOST_SIZES:
+        raise BadInput(f"these are more than {MOST_SIZES} sizes of problems; grow fewer types, or by fewer objects")
+    if not goal_predicates(seeds):
+        raise BadInput("no problem with a goal to start from: goals are made of the predicates of the problems' goals")
     single = single_facts(seeds, domain) if counts else set()
     grown = [(size, grow(seed, domain, size)) for seed in seeds for size in sizes(counts or own_counts(seed)) or [{}]]
     distinct: dict[object, tuple[Size, Problem]] = {}
@@ -67,22 +87,6 @@ def grown_problems(seeds: Sequence[Problem], domain: Domain, counts: Size | None
         if is_plausible(problem, domain, single):
             distinct.setdefault((tuple(sorted(problem.objects.items())), problem.state), (size, problem))
     return [*distinct.values()]
-
-
-def check_seeds(seeds: Sequence[Problem], domain: Domain, counts: Size) -> None:
-    """`BadInput` for types and goals that the domain does not know, for no goals, and for too many sizes."""
-    types = {*domain.types, *domain.types.values(), ROOT_TYPE}
-    types.update(p.type for predicate in domain.predicates.values() for p in predicate.parameters)
-    for key, count in counts.items():
-        for kind in key.split("+"):
-            if kind not in types:
-                raise BadInput(f"unknown type '{kind}' in '{key}={count}'; known types: {', '.join(sorted(types))}")
-        if count < 1:
-            raise BadInput(f"'{key}={count}': at least one object of each type is needed")
-    if prod(counts.values()) > MOST_SIZES:
-        raise BadInput(f"these are more than {MOST_SIZES} sizes of problems; grow fewer types, or by fewer objects")
-    if not goal_predicates(seeds):
-        raise BadInput("no problem with a goal to start from: goals are made of the predicates of the problems' goals")
 
 
 def goal_predicates(seeds: Sequence[Problem]) -> frozenset[str]:
@@ -216,7 +220,8 @@ def states_and_goals(
     graph = StateGraph(domain, problem, rules)
     if not graph.explore(most):
         return None
-    graph.goal_facts = graph.facts_of(predicates)
+    possible = frozenset(atom for facts, _ in graph.situations for atom in facts if atom.predicate in predicates)
+    graph.goal_facts = frozenset(atom for atom in possible if graph.objects.keys() >= set(atom.terms))
     goals: set[Facts] = set()
     for facts in sorted({graph.goal_facts & facts for facts, _ in graph.situations}, key=sorted):
         if 2 ** len(facts) > MOST_GOALS:
@@ -228,25 +233,14 @@ def states_and_goals(
     return (graph, distinct) if len(distinct) <= most else None
 
 
-def first_few(names: Sequence[str]) -> str:
-    """Return the first of these names, and how many more there are."""
-    more = f"; and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    return "; ".join(names[:MOST_NAMED]) + more
-
-
 def namings(objects: Mapping[str, str], others: Mapping[str, str]) -> Iterator[dict[str, str]]:
     """Yield the ways to call objects by the names of others; none where they are not as many of the same types."""
-    own, theirs = _by_type(objects), _by_type(others)
-    if {kind: len(names) for kind, names in own.items()} == {kind: len(names) for kind, names in theirs.items()}:
-        for order in product(*(permutations(theirs[kind]) for kind in own)):
-            yield dict(zip(chain(*own.values()), chain(*order), strict=True))
-
-
-def _by_type(objects: Mapping[str, str]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for name, kind in objects.items():
-        found.setdefault(kind, []).append(name)
-    return found
+    if Counter(objects.values()) == Counter(others.values()):
+        own, theirs = sorted(objects, key=lambda name: objects[name]), list[Iterator[tuple[str, ...]]]()
+        for kind in sorted({*others.values()}):
+            theirs.append(permutations([name for name in others if others[name] == kind]))
+        for order in product(*theirs):
+            yield dict(zip(own, chain(*order), strict=True))
 
 
 def symmetries(problem: Problem, rules: Sequence[Rule]) -> list[dict[str, str]]:
@@ -267,3 +261,68 @@ def distinct_goals(candidates: Iterable[Facts], renamings: Sequence[Mapping[str,
             distinct.append(goal)
             seen.update(substitute_all(goal, names) for names in renamings)
     return sorted(distinct, key=lambda goal: (len(goal), sorted(goal)))
+
+
+# Larger problems: they begin and end where random actions lead
+
+
+def random_larger_problems(
+    seeds: Sequence[Problem], domain: Domain, counts: Size | None, number: int, seed: int
+) -> Iterator[Problem]:
+    """Yield problems with twice the objects that begin where random actions lead, and end where more of them lead.
+
+    Without counts they have twice as many objects as the seeds of each type that has several.
+    """
+    predicates, single = goal_predicates(seeds), single_facts(seeds, domain)
+    sizes = [{key: LARGER * count for key, count in (counts or own_counts(p)).items()} for p in seeds]
+    larger = [grow(problem, domain, size) for problem, size in zip(seeds, sizes, strict=True)]
+    larger = [problem for problem in larger if is_plausible(problem, domain, single)] or larger
+    for n in range(number):
+        rng, grown = random.Random(f"{seed} {n}"), larger[n % len(larger)]
+        nature, steps = Nature(domain, grown.all_objects(domain), rng), STEPS_PER_OBJECT * len(grown.objects)
+        start = _random_walk(domain, nature, grown.state, steps, rng)
+        objects_then = {name: kind for name, kind in nature.objects.items() if name not in domain.constants}
+        end = _random_walk(domain, nature, start, steps, rng)
+        known = objects_then.keys() | domain.constants.keys()
+        possible = sorted(a for a in end - start if a.predicate in predicates and known >= set(a.terms))
+        goal = frozenset(fact for fact in possible if rng.random() < 0.8) or frozenset(possible[:1])
+        if goal:
+            yield replace(grown, name=f"random-{n}", objects=objects_then, state=start, goal=goal)
+
+
+def _random_walk(domain: Domain, nature: Nature, state: Facts, steps: int, rng: random.Random) -> Facts:
+    """Return the state after up to so many actions, drawn at random."""
+    for _ in range(rng.randrange(steps // 2, steps + 1)):
+        if action := _random_action(domain, state, nature.objects, rng):
+            move = nature.move(domain.schemas[action.action.name])
+            state = progress(state, bind_outcome(action.outcomes[move.outcome], move.binding))
+    return state
+
+
+def _random_action(domain: Domain, state: Facts, objects: Mapping[str, str], rng: random.Random) -> GroundAction | None:
+    """Return the first applicable action that is found in a random order of facts, schemas and objects."""
+    by_predicate = groupby(sorted(state), key=lambda fact: fact.predicate)
+    facts = {predicate: _shuffled(found, rng) for predicate, found in by_predicate}
+    for schema in map(domain.schemas.__getitem__, _shuffled(domain.schemas, rng)):
+        needed = [(a, facts.get(a.predicate, ())) for a in sorted(schema.precondition) if a.predicate != EQUALITY]
+        bound = {term for atom, _ in needed for term in atom.terms}
+        for parameter in schema.parameters:
+            if parameter.name not in bound:
+                fitting = [name for name, kind in objects.items() if domain.is_subtype(kind, parameter.type)]
+                needed.append((Atom("", (parameter.name,)), [Atom("", (name,)) for name in _shuffled(fitting, rng)]))
+        arguments = (tuple(binding[p.name] for p in schema.parameters) for binding in narrowest_join(needed, {}))
+        well_typed = (
+            names
+            for names in arguments
+            if all(domain.is_subtype(objects[n], p.type) for n, p in zip(names, schema.parameters, strict=True))
+        )
+        for action in (ground(schema, names) for names in islice(well_typed, MOST_DRAWN)):
+            if action is not None and applicable(state, action):
+                return action
+    return None
+
+
+def _shuffled(items: Iterable[Any], rng: random.Random) -> list[Any]:
+    found = sorted(items)
+    rng.shuffle(found)
+    return found

@@ -11,27 +11,17 @@ thousands of goals.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import chain, groupby, permutations, product
+from operator import itemgetter
 from typing import NamedTuple
 
 from bilevel.rules.engine import RuleEngine
 from bilevel.rules.matching import direct_waits, goals_in_turn
 from bilevel.rules.rule import Rule, orders_of
-from bilevel.symbolic.domain import (
-    NO_FACTS,
-    Action,
-    Atom,
-    BadInput,
-    Domain,
-    Facts,
-    Outcome,
-    Parameter,
-    Problem,
-    Schema,
-)
+from bilevel.symbolic.domain import NO_FACTS, Action, Atom, BadInput, Domain, Facts, Outcome, Parameter, Problem, Schema
 from bilevel.symbolic.exploration import Choice, PolicyGraph, explore_policy
 from bilevel.symbolic.semantics import (
     GroundAction,
@@ -94,7 +84,7 @@ class StateGraph:
         self.situations: list[Situation] = []
         self._numbers: dict[Situation, int] = {}
         self.rules = rules
-        self._engine_of = cache(self._start_engine)
+        self._engine_of = cache(self._engine)
         self._known: dict[Rule, dict[int, list[Instance]]] = {}
         self._uses = [*self._find_uses()]
         self._simplified = cache(self._simplify)
@@ -158,11 +148,6 @@ class StateGraph:
             state += 1
         return len(self) <= max_states
 
-    def facts_of(self, predicates: Set[str]) -> Facts:
-        """Return the facts of these predicates, about the problem's own objects, that some state has."""
-        found = {atom for facts, _ in self.situations for atom in facts if atom.predicate in predicates}
-        return frozenset(atom for atom in found if self.objects.keys() >= set(atom.terms))
-
     def _find_attainable(self, wanted: Facts) -> frozenset[int]:
         """Return the states from which some policy surely reaches one with all of `wanted`, nature being fair."""
         return frozenset(self.sure_distances(wanted, frozenset(range(len(self)))))
@@ -219,15 +204,10 @@ class StateGraph:
 
     def _first_ready(self, state: int, goals: Facts, served: Atom | None) -> list[Instance]:
         """Return the tied instances that go first for goals in turn, of all or of those that serve one goal fact."""
-        found: list[Instance] = []
-        for instance in self.instances(state):
-            if found and instance[:2] != found[0][:2]:
-                break
-            if instance.needed <= goals and (served is None or instance.served == served):
-                found.append(instance)
-        return found
+        ready = (each for each in self.instances(state) if each.needed <= goals and served in (None, each.served))
+        return next((list(tied) for _, tied in groupby(ready, key=itemgetter(0, 1))), [])
 
-    def _start_engine(self, rule: Rule) -> RuleEngine:
+    def _engine(self, rule: Rule) -> RuleEngine:
         """Return an engine that finds the instances of a rule for every goal, whichever goals wait."""
         return RuleEngine([replace(rule, orders=())], self.domain, self.problem.state, self.goal_facts, self.objects)
 

@@ -5,9 +5,8 @@ from every such state the goal can still be reached, so that, nature being fair,
 there is a counterexample: a shortest way to a state in which no rule applies or the action of the rule that fires
 cannot be done, or, where there is no such state, to a loop from which the goal cannot be reached any more.
 
-A family is what rules are completed for, too: all small problems up to a number of objects, with every goal, from every
-state from which the goal can surely be reached. Goals that differ by names only are looked at once. As the policy
-decides ties by name, every tie is followed every way; so what is proved holds for every naming.
+A family is all small problems up to a number of objects, from every state from which the goal can surely be reached.
+Goals that differ by names only are looked at once, and every tie is followed every way: what is proved holds for all.
 """
 
 from __future__ import annotations
@@ -16,21 +15,17 @@ import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import cache
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from bilevel.rules.rule import Rule, orders_of
 from bilevel.rules.rule_file import check_rules
-from bilevel.rules.small_problems import (
-    first_few,
-    goal_predicates,
-    grown_problems,
-    small_problems,
-    wanted_kinds,
-)
+from bilevel.rules.small_problems import goal_predicates, grown_problems, small_problems, wanted_kinds
 from bilevel.rules.state_graph import Instance, Node, PolicyRuns, StateGraph
 from bilevel.symbolic.domain import Action, Atom, BadInput, Domain, Facts, Outcome, Problem
 from bilevel.symbolic.exploration import Choice, explore_policy
+from bilevel.symbolic.plans import listed
 
 MAX_STATES = 100_000
 
@@ -171,7 +166,7 @@ def verify_family(
     else:
         answer = Answer.BOUND_HIT if too_large else Answer.SOLVED
         text = f"{answer.value} ({problems} problems, {explored} states with goals)"
-    text += f"\n  too large: {first_few(too_large)}" if too_large else ""
+    text += f"\n  too large: {listed(too_large)}" if too_large else ""
     wanted = "; ".join(sorted(" & ".join(map(str, sorted(kind))) for kind in kinds))
     scope = f"\n  goals in which each object is wanted as in the problems given: {wanted}\n  {independence}"
     return Verdict(answer, explored, text, found, scope)
@@ -184,54 +179,45 @@ def _is_start(state: Facts, problem: Problem, starts: Starts) -> bool:
 
 
 class Independence:
-    """Whether goals can be achieved one by one in any order, or in that of the rule file, so that all that hold stay.
+    """Whether each goal can be achieved while those that hold stay, in any order or in that of the rules.
 
-    Rules that were learned goal by goal then solve problems of any size, if one more goal never takes more than a
-    bound of actions, as the theorem of the paper says.
+    Rules that are learned goal by goal then solve problems of any size, if none takes more than C actions.
     """
 
     def __init__(self) -> None:
-        self._bounds: dict[int, int] = {}  # how many actions one more goal takes at most, by the number of objects
-        self._dependence = ""
-        self._is_ordered = self._has_luck = False
+        self._bounds: dict[int, int] = {}  # how many actions a goal takes at most, by the number of objects
+        self._dependence = self._order = self._luck = ""
 
     def look(self, graph: StateGraph, goal: Facts, starts: Iterable[int]) -> None:
-        """Look whether one more fact of a goal can be achieved from each of these states."""
-        self._is_ordered |= bool(orders_of(graph.rules))
-        self._has_luck |= not graph.domain.is_deterministic
-        by_facts: dict[Facts, list[int]] = {}
+        """Look whether each further fact of a goal can be achieved from these states."""
+
+        @cache
+        def steps(kept: Facts, fact: Atom) -> dict[int, int]:
+            inside = frozenset(state for state in graph.attainable(goal) if kept <= graph.facts(state))
+            return graph.sure_distances(frozenset({fact}), inside)
+
+        self._order = " in the order of the rules" if orders_of(graph.rules) else ""
+        self._luck = "" if graph.domain.is_deterministic else ", with luck"
         for state in starts if not self._dependence else ():
-            by_facts.setdefault(goal & graph.facts(state), []).append(state)
-        for kept, states in by_facts.items():
-            for fact in sorted(graph.in_turn(states[0], goal) - kept):
-                steps = _steps_keeping(graph, goal, kept, fact)
-                lost = next((state for state in states if state not in steps), None)
-                if lost is not None:
+            kept = goal & graph.facts(state)
+            for fact in sorted(graph.in_turn(state, goal) - kept):
+                if state not in steps(kept, fact):
                     single = (frozenset({each}) for each in sorted(kept))
-                    undone = next(
-                        (each for each in single if lost not in _steps_keeping(graph, goal, each, fact)), kept
-                    )
-                    here = as_text(graph.facts(lost))
-                    self._dependence = f"{fact} cannot be achieved while {as_text(undone)} stays, as from {here}"
+                    undone = as_text(next((each for each in single if state not in steps(each, fact)), kept))
+                    here = as_text(graph.facts(state))
+                    self._dependence = f"{fact} cannot be achieved while {undone} stays, as from {here}"
                     return
                 size = len(graph.objects)
-                self._bounds[size] = max(self._bounds.get(size, 0), *(steps[state] for state in states))
+                self._bounds[size] = max(self._bounds.get(size, 0), steps(kept, fact)[state])
 
     def __str__(self) -> str:
-        order = " in the order of the rules" if self._is_ordered else ""
         if self._dependence:
-            return f"goals depend on each other{order}: {self._dependence}"
+            return f"goals depend on each other{self._order}: {self._dependence}"
         bound = max(self._bounds.values(), default=0)
         fewer = max((bound for size, bound in self._bounds.items() if size < max(self._bounds)), default=bound)
         grows = f", but {fewer} with fewer objects: it may grow with them" if fewer < bound else ""
-        luck = ", with luck" if self._has_luck else ""
-        return f"goals are independent{order}: each takes at most C = {bound} actions that undo none{luck}{grows}"
-
-
-def _steps_keeping(graph: StateGraph, goal: Facts, kept: Facts, fact: Atom) -> dict[int, int]:
-    """Return how far states are from a fact of a goal by a policy that keeps others, and the goal within reach."""
-    inside = frozenset(state for state in graph.attainable(goal) if kept <= graph.facts(state))
-    return graph.sure_distances(frozenset({fact}), inside)
+        takes = f"each takes at most C = {bound} actions that undo none"
+        return f"goals are independent{self._order}: {takes}{self._luck}{grows}"
 
 
 # The shortest way to fail
