@@ -91,7 +91,7 @@ def test_rules_are_completed_or_left_as_they_were(
     text = Path("c.rules").read_text()
     code, out, _ = run(capsys, *words[:-2], "--budget", 1)
     assert (code, "the budget is used up" in out) == (1, True)
-    assert "unknown type 'blok' in 'blok=2'" in refused(capsys, *words, "--objects", "blok=2")
+    assert "no object of type 'blok'" in refused(capsys, *words, "--objects", "blok=2")
 
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
