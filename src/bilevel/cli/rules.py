@@ -67,18 +67,13 @@ def verify(file: Path, domain: Path, problems: tuple[Path, ...], max_states: int
     else:
         verdicts = [(problem.name, verify(rules, read_domain, problem, max_states)) for problem in read_problems]
     for name, verdict in verdicts:
-        text, found = verdict.text, verdict.counterexample
+        text, found, reasons = verdict.text, verdict.counterexample, list[str]()
         if found is not None:
             lacking = rules, read_domain, found.state, found.problem.goal, found.problem.all_objects(read_domain)
             reasons = why_not(*lacking).splitlines() if found.ending is Ending.NO_RULE else goals_that_wait(*lacking)
-            text += "".join(f"\n  {reason}" for reason in reasons)
-        values = {
-            "problem": name,
-            "answer": verdict.answer.value,
-            "explored": verdict.explored,
-            "text": text + verdict.scope,
-        }
-        answer(values, f"{name}: {text}{verdict.scope}")
+        text += "".join(f"\n  {reason}" for reason in reasons) + verdict.scope
+        values = {"problem": name, "answer": verdict.answer.value, "explored": verdict.explored, "text": text}
+        answer(values, f"{name}: {text}")
     return 0 if all(verdict.answer is Answer.SOLVED for _, verdict in verdicts) else 1
 
 
