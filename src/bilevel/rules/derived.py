@@ -209,13 +209,16 @@ def without_paths(
     """
     found: list[tuple[Rule, Rule]] = []
     kinds, predicates = path_predicates(domain), dict(domain.predicates)
+    by_length: dict[str, Mapping[int, list[tuple[str, ...]]]] = {}  # of each path
     facts: dict[str, list[tuple[str, ...]]] = {}
     for rule in rules:
         path = path_of(rule)
         if path is None:
             found.append((rule, rule))
             continue
-        for length, rows in sorted(_path_rows(_links_of(path.predicate, state)).items()):
+        if path.predicate not in by_length:
+            by_length[path.predicate] = _path_rows(_links_of(path.predicate, state))
+        for length, rows in sorted(by_length[path.predicate].items()):
             name = f"{path.predicate}{length}"
             facts[name], predicates[name] = rows, replace(kinds[path.predicate], name=name)
             condition = rule.state_condition - {path} | {Atom(name, path.terms)}
