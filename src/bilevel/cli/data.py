@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import bilevel
-from bilevel.cli.options import argument, command, option, required, shared, task_of
+from bilevel.cli.options import argument, command, folder_argument, option, required, shared, task_argument, task_of
 from bilevel.cli.output import answer, count, listed, progress_line
 from bilevel.symbolic.domain import BadInput
 
@@ -22,14 +22,14 @@ MOST_KINDS = 5  # of changes that are told; all are in --json
 
 
 @command("collect", "blocks --objects 3 --episodes 200 --seed 0 --output build/blocks")
-@shared("task")
+@task_argument
 @required("--output", "DIR", "Folder for the data set: a manifest, and a file per episode.")
 @option("--objects", "N>0", "How many objects the environment shall have, as the task counts them.", 3)
 @option("--episodes", "N>0", "How many episodes to keep.", 200)
 @shared("seed", "workers")
 @option("--noise", "X", "Perturb the expert's controls by bursts of this amplitude, such as 0.7; both are kept.")
 @shared("perception", "env-args")
-def collect(task: str, output: Path, env_args: dict[str, Any], **options: Any) -> None:
+def collect(task: str, output: Path, env_args: Iterable[tuple[str, Any]], **options: Any) -> None:
     """Let a task's expert demonstrate it, and keep the episodes that succeed: a data set.
 
     Stopped or killed, it goes on where it was when the same command is given again; with more --episodes it adds to
@@ -37,7 +37,7 @@ def collect(task: str, output: Path, env_args: dict[str, Any], **options: Any) -
     """
     began = time.perf_counter()
     with progress_line(resumes=True) as callback:
-        data = bilevel.collect(bilevel.find_task(task), output, callback=callback, **options, **env_args)
+        data = bilevel.collect(bilevel.find_task(task), output, callback=callback, **options, **dict(env_args))
     report, seconds = data.report, round(time.perf_counter() - began, 2)
     assert report is not None
     values = {"output": output, "episodes": len(data), "steps": data.steps, "already_there": report.found}
@@ -45,7 +45,7 @@ def collect(task: str, output: Path, env_args: dict[str, Any], **options: Any) -
 
 
 @command("demonstrations replay", "build/blocks --episode 3")
-@shared("folder")
+@folder_argument
 @option("--episode", "N", "Only this one, counted from 0.", metavar="K")
 @option("--task", "TASK", "Where the task is, if it is not registered: file.py:task, module:task.")
 def replay(folder: Path, episode: int | None, task: str | None) -> int:
@@ -67,7 +67,7 @@ def replay(folder: Path, episode: int | None, task: str | None) -> int:
 
 
 @command("demonstrations show", "build/blocks --episode 3")
-@shared("folder")
+@folder_argument
 @option("--episode", "N", "Tell this one, counted from 0.", metavar="K")
 def show(folder: Path, episode: int | None) -> None:
     """Say what a data set is, or tell one of its episodes: goals, actions and events, with their steps."""
@@ -91,7 +91,7 @@ def _story(demonstration: Demonstration) -> list[tuple[int, str]]:
 
 
 @command("demonstrations export", "build/blocks --lerobot build/lerobot/blocks")
-@shared("folder")
+@folder_argument
 @option("--minari", "NAMESPACE/NAME-vN", "What Minari shall call it.")
 @option("--lerobot", "DIR", "New folder for LeRobot.")
 @option("--rate", "HZ", "Timesteps in a second, for LeRobot (by default what the data set or its environment says).")
@@ -131,12 +131,12 @@ def export(folder: Path, minari: str | None, lerobot: Path | None, task: str | N
 @option("--clip", bool, "Move controls that are out of the action space's bounds to these, instead of refusing them.")
 @option("--objects", "N>0", "How many objects the environment has in which a policy will practise (by default 3).")
 @shared("env-args")
-def import_(source: str, output: Path, task: str, env_args: dict[str, Any], **options: Any) -> None:
+def import_(source: str, output: Path, task: str, env_args: Iterable[tuple[str, Any]], **options: Any) -> None:
     """Make a data set of episodes that were recorded elsewhere: arrays, Minari's, LeRobot's, robomimic's.
 
     Afterwards the folder is there and whole, or nothing is.
     """
-    options["arguments"] = env_args
+    options["arguments"] = dict(env_args)
     with progress_line() as callback:
         data = bilevel.import_demonstrations(source, bilevel.find_task(task), output, callback=callback, **options)
     report = data.report
@@ -149,7 +149,8 @@ def import_(source: str, output: Path, task: str, env_args: dict[str, Any], **op
 
 
 @command("demonstrations check", "build/cubes")
-@shared("folder", "relabel")
+@folder_argument
+@shared("task")
 def check_data(folder: Path, task: str | None) -> int:
     """Read every file of a data set and name those that are broken, with the reason; exits with 1 if there are any.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import bilevel
 from bilevel.cli.data import kind_lines
-from bilevel.cli.options import argument, command, option, required, shared
+from bilevel.cli.options import argument, command, domain_argument, folder_argument, option, required, shared
 from bilevel.cli.output import answer, count, listed, progress_line
 from bilevel.symbolic.domain import BadInput
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 @command("domain check", "domain.pddl build/blocks")
-@shared("domain")
+@domain_argument
 @argument("data", "DIR", "Folder of the data set.")
-@shared("relabel")
+@shared("task")
 def check(domain: Path, data: Path, task: str | None) -> int:
     """Compare a domain with demonstrations, change by change; exits with 1 if they contradict it.
 
@@ -69,7 +69,7 @@ def _share(kinds: Sequence[Kind], changes: int) -> str:
 
 
 @command("domain show", "domain.pddl", json=False)
-@shared("domain")
+@domain_argument
 @option("--format", ("english", "pddl"), "How to print it.", "english", name="form")
 def show(domain: Path, form: str) -> None:
     """Print a domain in plain English, or as PDDL in a uniform layout."""
@@ -84,7 +84,7 @@ def show(domain: Path, form: str) -> None:
 
 
 @command("domain learn", "build/cubes --output cubes.pddl")
-@shared("folder")
+@folder_argument
 @required("--output", "FILE", "PDDL file for the domain; it is yours from then on.")
 @option("--task", "TASK", "Label every timestep anew with this task (by default the registered one of the data set).")
 @option("--settling", "N", "Changes within this number of timesteps are one change.", 5)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,26 +26,14 @@ MAX_SHOWN = 20  # episodes that changed, in words
 )
 @argument("task", "TEXT", "A task, or where it is: file.py:task (by default the one of the policy).", required=False)
 @required("--output", "FILE", "Where to write the results, a line of JSON per episode; timings go to a file beside it.")
-@option(
-    "--policy",
-    "POLICY|expert",
-    "Folder of the policy, see `bilevel learn`; the name of a pretrained one, see `bilevel policies`; or the task's "
-    "expert (by default the pretrained policy of the task, if it has one).",
-)
-@option(
-    "--method",
-    "METHOD",
-    "Who acts, see `bilevel methods`: bison, expert, pure-nn, pddl-nn, det-plan, det-replan, ndt-plan, ndt-replan, "
-    "smolvla, smolvla-metaworld or lama (by default as the policy was learned).",
-)
-@shared("planner", "planning-seconds")
+@shared("policy", "method", "planner", "planning-seconds")
 @option("--objects", "N-M", "How many objects, as the task counts them: 3, 1-10, or 1-3,10.", "1-10")
 @option("--episodes", "N>0", "How many episodes for each number of objects.", 10)
 @option("--seed", "SEED", "Decides everything that is random; episodes are others than those of `bilevel collect`.", 0)
 @shared("workers", "noise", "recovery")
 @option("--keep-incidents", bool, "Keep the states with no applicable rule, for `bilevel learn --from-episodes`.")
 @shared("perception", "estimation", "env-args", "log")
-def evaluate(task: str | None, policy: str | None, env_args: dict[str, Any], **options: Any) -> None:
+def evaluate(task: str | None, policy: str | None, env_args: Iterable[tuple[str, Any]], **options: Any) -> None:
     """Run a policy in many episodes that it has not seen, and say how often it succeeds, and why it fails.
 
     Stopped or killed, it goes on where it was when the same command is given again. The results are the same for any
@@ -60,7 +49,7 @@ def evaluate(task: str | None, policy: str | None, env_args: dict[str, Any], **o
             begun.append(progress.done)
             line(progress)
 
-        records = evaluate(policy, task, callback=callback, **options, **env_args)
+        records = evaluate(policy, task, callback=callback, **options, **dict(env_args))
     first, kept = records[0], begun[0]
     values = {name: getattr(first, name) for name in ("task", "method", "policy")} | {"output": options["output"]}
     there = f", {kept} of them already there" if kept else ""
@@ -77,15 +66,14 @@ def methods() -> None:
     """List the methods that can be compared: what each of them is, how it is learned, and what it lacks here."""
     from bilevel.methods.methods import METHODS
 
-    names = ("title", "about", "training", "planners")
-    rows = {name: {each: getattr(method, each) for each in names} for name, method in METHODS.items()}
-    lacking = {name: method.missing() for name, method in METHODS.items()}
+    names = ("name", "title", "about", "training", "planners")
+    missing = {name: method.missing() for name, method in METHODS.items()}
+    rows = [{each: getattr(METHODS[name], each) for each in names} | {"missing": why} for name, why in missing.items()]
     formatter = click.HelpFormatter(max_width=110)
     formatter.write_dl(
-        (name, f"{row['about']}{f'; not here: {lacking[name]}' if lacking[name] else ''}") for name, row in rows.items()
+        (name, METHODS[name].about + (f"; not here: {why}" if why else "")) for name, why in missing.items()
     )
-    methods = [{"name": name, **row, "missing": lacking[name]} for name, row in rows.items()]
-    answer({"methods": methods}, formatter.getvalue().rstrip())
+    answer({"methods": rows}, formatter.getvalue().rstrip())
 
 
 # Comparing

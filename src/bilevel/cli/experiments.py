@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bilevel.cli.options import argument, command, decorated, option, required, words
+from bilevel.cli.options import argument, command, decorated, option, required
 from bilevel.cli.output import answer, progress_line, say
 
 if TYPE_CHECKING:
@@ -15,8 +15,8 @@ OPTIONS = (  # of all commands that run an experiment in a folder
     required("--output", "DIR", "Where everything is kept: demonstrations, policies, episodes, and the report."),
     option("--cluster", "ADDRESS", "Work on this Ray cluster, such as 10.0.0.1:6379 or auto, with the same results."),
     option("--workers", "N>0", "How many jobs are done at the same time (by default one for each core)."),
-    words("--methods", "NAME...", "Methods, or rows of the table (by default the usual ones; a wrong name lists all)."),
-    words("--tasks", "NAME...", "Tasks of the tabletop (by default those of the paper, or of the suite)."),
+    option("--methods", "NAME...", "Methods, or rows of the table (by default the usual ones)."),
+    option("--tasks", "NAME...", "Tasks of the tabletop (by default those of the paper, or of the suite)."),
     option("--objects", "N-M", "How many objects (by default 1-10; 10 in the hard suite, and 5 for perception)."),
     option("--episodes", "N>0", "For each number of objects or point, with each seed (by default 10, or 4 if hard)."),
     option("--seeds", "N>0", "How many networks of each kind, each in worlds of its own (by default 3)."),
@@ -35,7 +35,7 @@ OPTIONS = (  # of all commands that run an experiment in a folder
     "--tasks blocks gacha --methods bison det-replan --output build/some",
     "--cluster auto --output build/all",
 )
-@words("--parts", "NAME...", "What to make: table, scaling, films, report (by default all of them).")
+@option("--parts", "NAME...", "What to make: table, scaling, films, report (by default all of them).")
 @decorated(OPTIONS)
 def reproduce(output: Path, **options: Any) -> int:
     """Run the whole experiment: collect, train, evaluate and report whatever is not there yet.
@@ -57,7 +57,7 @@ def reproduce(output: Path, **options: Any) -> int:
     "--axes teleports control-noise --tasks blocks --output build/hard",
     "--quick --output build/quick-hard",
 )
-@words("--axes", "NAME...", "What is made harder (by default everything, see `bilevel benchmark axes`).")
+@option("--axes", "NAME...", "What is made harder (by default everything, see `bilevel benchmark axes`).")
 @decorated(OPTIONS)
 def benchmark_hard(output: Path, **options: Any) -> int:
     """Measure how far each method gets as one thing after the other is made harder: a curve for each.

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bilevel.cli.options import argument, command, option, required, shared, words
+from bilevel.cli.options import argument, command, folder_argument, option, required, shared
 from bilevel.cli.output import answer, count, listed, progress_line, say
 
 if TYPE_CHECKING:
@@ -19,21 +19,12 @@ CONFIG = ("complete", "relevance", "recorded_actions", "algorithm")  # and of le
 
 
 @command("learn", "build/blocks --output build/policy")
-@shared("folder")
+@folder_argument
 @required("--output", "DIR", "New folder for the policy, and how it was trained.", metavar="POLICY")
 @option("--task", "TASK", "The task, for labels and DAgger (by default the registered one of the data set).")
+@option("--method", "METHOD", "What to learn: bison, which det-* and ndt-* run on, too; pddl-nn or pure-nn.", "bison")
 @option(
-    "--method",
-    "METHOD",
-    "What to learn: bison, which det-plan, det-replan, ndt-plan and ndt-replan run on, too; pddl-nn or pure-nn.",
-    "bison",
-)
-@option(
-    "--preset",
-    ("best", "paper"),
-    "`best` completes the rules, trains briefly, then lets the policy act and learns from what went wrong (DAgger); "
-    "`paper` clones for 200 epochs.",
-    "best",
+    "--preset", ("best", "paper"), "`best` is complete rules, brief training and DAgger; `paper` 200 epochs.", "best"
 )
 @option("--seed", "SEED", "Decides the first weights, the order of the samples, and how DAgger rollouts begin.", 0)
 @option("--epochs", "N>0", "How often training goes over the demonstrations (by default as the preset says).")
@@ -45,14 +36,10 @@ CONFIG = ("complete", "relevance", "recorded_actions", "algorithm")  # and of le
 @option("--hidden", "N>0", "Width of the layers (by default 64).")
 @option("--device", ("auto", "cpu", "cuda"), "What to train on; `auto` takes a GPU where torch can use one.", "auto")
 @option("--dagger-rounds", "N", "How many rounds of DAgger; 0 for none (by default as the preset says).", name="rounds")
-@option(
-    "--completion", "on|off", "Add rules for what was not demonstrated (by default on with `best`).", name="complete"
-)
-@option(
-    "--algorithm", ("single-goal", "printed"), "Learn rules goal by goal, or as the paper prints it.", "single-goal"
-)
+@option("--completion", "on|off", "Add rules for what was not shown (by default on with `best`).", name="complete")
+@option("--algorithm", ("single-goal", "printed"), "Goal by goal, or as the paper prints it.", "single-goal")
 @option("--recorded-actions", "on|off", "Count the recorded action of unexplained steps (by default on with `best`).")
-@words("--from-episodes", "FILE...", "Results of evaluate --keep-incidents: learn from these states, too.")
+@option("--from-episodes", "FILE...", "Results of evaluate --keep-incidents: learn from these states, too.")
 @option("--learn-domain", bool, "Learn the actions of the domain, too, whatever domain the demonstrations have.")
 @shared("workers", "log")
 def learn(folder: Path, output: Path, task: str | None, **options: Any) -> None:

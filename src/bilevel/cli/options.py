@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial, reduce
 from importlib import import_module
 from inspect import cleandoc
@@ -141,21 +141,21 @@ def all_commands() -> dict[str, click.Command]:
 def option(flag: str, kind: Any, text: str, default: Any = None, **further: Any) -> Callable[..., Any]:
     """Return the decorator that adds an option.
 
-    Its kind is one of `KINDS`, `bool` for a switch, the words to choose from, or the name of a text, such as "TASK".
+    Its kind is one of `KINDS`, `bool` for a switch, the words to choose from, or the name of a text, such as "TASK";
+    one that ends in ... is of several words.
     """
     names = (flag, further.pop("name")) if "name" in further else (flag,)
     if kind is bool:
         return click.option(*names, is_flag=True, help=text, **further)
     if default is not None:
-        further["default"] = default
+        further |= {"default": default, "show_default": default != ""}
     if isinstance(kind, tuple):
         return click.option(*names, type=click.Choice(kind), help=text, **further)
-    further.setdefault("metavar", kind.partition(">")[0])
+    further = {"metavar": kind.partition(">")[0], "multiple": kind.endswith("..."), **further}
     return click.option(*names, type=KINDS.get(kind, str), help=text, **further)
 
 
 required = partial(option, required=True)  # an option that a command cannot do without
-words = partial(option, multiple=True)  # an option of several words
 
 
 def argument(name: str, kind: str, text: str, **further: Any) -> Callable[..., Any]:
@@ -197,6 +197,21 @@ def numbers_of_objects(text: str) -> tuple[int, ...]:
     return tuple(sorted(numbers))
 
 
+def env_argument(text: str) -> tuple[str, Any]:
+    """Return the name and the value of an argument of environments; values are JSON where possible, else text."""
+    from bilevel.tasks.task import NOT_OF_ENVIRONMENTS
+
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise BadInput(f"--env-args takes KEY=VALUE, not '{text}'")
+    if name in NOT_OF_ENVIRONMENTS:
+        raise BadInput(f"--env-args: '{name}' is no argument of environments; see the options of the command")
+    try:
+        return name, json.loads(value)
+    except (ValueError, RecursionError):
+        return name, value
+
+
 KINDS: dict[str, Any] = {  # of options and arguments; other names are those of texts
     "FILE": local_path,
     "FILE...": local_path,
@@ -214,77 +229,42 @@ KINDS: dict[str, Any] = {  # of options and arguments; other names are those of 
     "SECONDS": FiniteRange(0, 1_000_000, min_open=True),
     "N-M": numbers_of_objects,
     "on|off": click.BOOL,
+    "KEY=VALUE...": env_argument,
 }
 
 
 # Options and arguments of several commands
 
-SHARED = {
-    "seed": option("--seed", "SEED", "Decides everything that is random.", 0),
-    "domain": argument("domain", "FILE", "PDDL domain file."),
-    "problem": argument("problem", "FILE", "PDDL problem file."),
-    "folder": argument("folder", "DIR", "Folder of the data set.", metavar="DIR"),
-    "task": argument("task", "TASK", "A task, such as blocks, or where it is: file.py:task, module:task."),
-    "relabel": option("--task", "TASK", "Label every timestep anew with this task (by default as was recorded)."),
-    "env-args": words(
-        "--env-args",
-        "KEY=VALUE...",
-        "Further arguments of the task's environment, such as teleport_rate=0.001.",
-        callback=lambda ctx, param, value: env_arguments(value),
-    ),
-    "perception": option(
-        "--perception",
-        "NAME=VALUE,...",
-        "Errors of what is seen: noise=0.01, missed=0.05, occluded=0.04, delay=3, bias, every, by commas.",
-        default="",
-        show_default=False,
-    ),
-    "noise": option("--noise", "X", "Perturb the controls by bursts of this amplitude, such as 0.7.", 0.0),
-    "recovery": option(
-        "--recovery", "STRATEGY", "What to do where no rule applies, such as wait=20,plan,retry=3,nudge=5, or off."
-    ),
-    "estimation": option(
-        "--estimation", "on|off|POLICY", "Estimate what is there from what is seen: on, off, or as this policy does."
-    ),
-    "planner": option("--planner", "PLANNER", "What a method plans with: det-* with lama or search, ndt-* with fond."),
-    "planning-seconds": option("--planning-seconds", "X>0", "How long each plan may take (by default 100)."),
-    "log": option(
-        "--log", "tensorboard=DIR|wandb=PROJECT", "Note what is measured on the way; needs the extra of that name."
-    ),
-    "workers": option(
-        "--workers",
-        "N>0",
-        "Processes that work at the same time; results are the same (by default one per core where that pays).",
-    ),
+task_argument = argument("task", "TASK", "A task, such as blocks, or where it is: file.py:task, module:task.")
+folder_argument = argument("folder", "DIR", "Folder of the data set.", metavar="DIR")
+domain_argument = argument("domain", "FILE", "PDDL domain file.")
+problem_argument = argument("problem", "FILE", "PDDL problem file.")
+
+SHARED: Mapping[str, tuple[Any, ...]] = {  # options: their kind and text, and their default if they have one
+    "task": ("TASK", "Label every timestep anew with this task (by default as was recorded)."),
+    "seed": ("SEED", "Decides everything that is random.", 0),
+    "policy": ("POLICY|expert", "A policy's folder, a pretrained one's name, or expert (by default a pretrained one)."),
+    "method": ("METHOD", "How it acts, see `bilevel methods` (by default as the policy was learned)."),
+    "planner": ("PLANNER", "What a method plans with: det-* with lama or search, ndt-* with fond."),
+    "planning-seconds": ("X>0", "How long each plan may take (by default 100)."),
+    "noise": ("X", "Perturb the controls by bursts of this amplitude, such as 0.7.", 0.0),
+    "recovery": ("STRATEGY", "What to do where no rule applies, such as wait=20,plan,retry=3,nudge=5, or off."),
+    "perception": ("NAME=VALUE,…", "Errors of what is seen, such as noise=0.01,missed=0.05,occluded=0.04,delay=3.", ""),
+    "estimation": ("on|off|POLICY", "Estimate what is there from what is seen: on, off, or as this policy does."),
+    "env-args": ("KEY=VALUE...", "Further arguments of the task's environment, such as teleport_rate=0.001."),
+    "workers": ("N>0", "Processes at the same time, with the same results (by default one per core where that pays)."),
+    "log": ("tensorboard=DIR|wandb=PROJECT", "Note what is measured on the way; needs the extra of that name."),
 }
 
 
 def decorated(options: Sequence[Callable[..., Any]]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return the decorator that adds these options and arguments, in their order."""
+    """Return the decorator that adds these options, in their order."""
     return lambda function: reduce(lambda done, add: add(done), reversed(options), function)
 
 
 def shared(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return the decorator that adds those of these names."""
-    return decorated([SHARED[name] for name in names])
-
-
-def env_arguments(texts: Sequence[str]) -> dict[str, Any]:
-    """Return the arguments of `--env-args`: values are JSON where possible, else text."""
-    from bilevel.tasks.task import NOT_OF_ENVIRONMENTS
-
-    arguments: dict[str, Any] = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        if not equals or not name:
-            raise BadInput(f"--env-args takes KEY=VALUE, not '{text}'")
-        if name in NOT_OF_ENVIRONMENTS:
-            raise BadInput(f"--env-args: '{name}' is no argument of environments; see the options of the command")
-        try:
-            arguments[name] = json.loads(value)
-        except (ValueError, RecursionError):
-            arguments[name] = value
-    return arguments
+    return decorated([option(f"--{name}", *SHARED[name]) for name in names])
 
 
 # What options name

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bilevel.cli.options import argument, command, option, required, shared
+from bilevel.cli.options import argument, command, domain_argument, option, problem_argument, required, shared
 from bilevel.cli.output import answer, count, say, wants_json
 from bilevel.symbolic.domain import BadInput
 
@@ -23,18 +23,14 @@ if TYPE_CHECKING:
 
 
 @command("solve", "domain.pddl huge.pddl --rules ferry.rules --plan huge.plan")
-@shared("domain", "problem")
+@domain_argument
+@problem_argument
 @required("--rules", "FILE", "Rule file.")
 @option("--plan", "FILE", "Where to write the plan, in the format of the planning competitions.")
 @option("--seed", "SEED", "Decides what nature does in a nondeterministic domain.", 0)
 @option("--max-steps", "N", "How many actions to take at most (by default 10,000 and 1,000 more for each goal).")
 @option("--memoryless", bool, "Choose afresh at every step, as a robot does, instead of staying with a goal.")
-@option(
-    "--fallback",
-    ("lama", "search"),
-    "Where the rules stop short, plan from there with this planner for 60 seconds at most, else as long from the "
-    "start; `lama` needs the extra `planners`.",
-)
+@option("--fallback", ("lama", "search"), "Where the rules stop short, plan from there, else from the start.")
 def solve(
     domain: Path, problem: Path, rules: Path, plan: Path | None, seed: int, max_steps: int | None, memoryless: bool,
     fallback: str | None,
@@ -104,7 +100,8 @@ def _why_unsolved(domain: Domain, problem: Problem, rules: Sequence[Rule], solut
 
 
 @command("validate", "domain.pddl problem.pddl found.plan")
-@shared("domain", "problem")
+@domain_argument
+@problem_argument
 @argument("plan", "FILE", "Plan file: one (action argument ...) a line.")
 def validate(domain: Path, problem: Path, plan: Path) -> int:
     """Check that a plan can be carried out and reaches the goal; exits with 1 and says where if it does not."""
@@ -146,7 +143,8 @@ def problem(name: str, output: Path, objects: int, seed: int) -> None:
 
 
 @command("plan", "domain.pddl problem.pddl", "tireworld.pddl p1.pddl --output policy.json")
-@shared("domain", "problem")
+@domain_argument
+@problem_argument
 @option(
     "--planner",
     ("auto", "fast-downward", "lama", "search", "fond"),
@@ -157,12 +155,7 @@ def problem(name: str, output: Path, objects: int, seed: int) -> None:
 @option("--timeout", "SECONDS", "How many seconds to plan at most.", 60.0)
 @option("--memory", "GB", "Give up when planning takes more gigabytes of memory.", 4.0)
 @option("--output", "FILE", "Where to write it instead of printing it: as JSON for a .json, else as text.")
-@option(
-    "--max-states",
-    "N>0",
-    "Check a policy state by state up to this number of states, else decision by decision.",
-    20_000,
-)
+@option("--max-states", "N>0", "Check policies of up to so many states by these, others by decisions.", 20_000)
 def plan(
     domain: Path, problem: Path, planner: str, timeout: float, memory: float, output: Path | None, max_states: int
 ) -> int:

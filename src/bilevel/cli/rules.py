@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import bilevel
 from bilevel import __version__
-from bilevel.cli.options import argument, command, option, read, required, shared, words
+from bilevel.cli.options import argument, command, domain_argument, option, read, required
 from bilevel.cli.output import answer, count, listed, progress_line, wants_json
 from bilevel.symbolic.domain import BadInput
 
@@ -43,9 +43,9 @@ def show(file: Path, form: str) -> None:
 
 @command("rules verify", "blocks.rules blocks.pddl p1.pddl --grow block=4 place=4")
 @rules_argument
-@shared("domain")
+@domain_argument
 @argument("problems", "FILE", "PDDL problem files.", nargs=-1, required=True)
-@words("--grow", "TYPE=N...", "Verify the family of problems with up to N objects of a type: block=4 place=4.")
+@option("--grow", "TYPE=N...", "Verify the family of problems with up to N objects of a type: block=4 place=4.")
 @option("--starts", ("initial", "at-rest", "any"), "With --grow, the states that problems begin in.", "at-rest")
 @option("--max-states", "N>0", "Give up on a problem with more states than this.", 100000)
 def verify(file: Path, domain: Path, problems: tuple[Path, ...], max_states: int, **family: Any) -> int:
@@ -79,9 +79,9 @@ def verify(file: Path, domain: Path, problems: tuple[Path, ...], max_states: int
 
 @command("rules complete", "swap.rules swap.pddl p1.pddl --objects block=3 place=3 --output complete.rules")
 @rules_argument
-@shared("domain")
+@domain_argument
 @argument("problems", "FILE", "PDDL problem files to begin from.", nargs=-1, required=True)
-@words("--objects", "TYPE=N...", "Look at problems with up to N objects of a type (by default as given).")
+@option("--objects", "TYPE=N...", "Look at problems with up to N objects of a type (by default as given).")
 @option("--output", "FILE", "Where to write the rules.")
 @option("--random-problems", "N", "How many larger problems to draw and try.", 100)
 @option("--max-states", "N>0", "Leave out a problem with more states, or goals, than this.", 2000)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from bilevel.cli.options import argument, command, option, shared, task_of
+from bilevel.cli.options import argument, command, option, shared, task_argument, task_of
 from bilevel.cli.output import answer, count, say, wants_json
 from bilevel.symbolic.domain import BadInput
 
@@ -27,11 +27,11 @@ RECORDED = ("method", "seed", "noise", "recovery", "planner", "planning_seconds"
 
 
 @command("check", "examples/own_world/own_world.py:task")
-@shared("task")
+@task_argument
 @option("--objects", "N>0", "How many objects; 3, or the most that the task takes.")
 @option("--seeds", "N>0", "How many episodes with random controls, and how many with the expert.", 3)
 @shared("env-args")
-def check(task: str, objects: int | None, seeds: int, env_args: dict[str, Any]) -> int:
+def check(task: str, objects: int | None, seeds: int, env_args: Iterable[tuple[str, Any]]) -> int:
     """Say what is wrong with a task, in words, before anything is learned.
 
     Makes the environment, resets and steps it with several seeds, with random controls and with the expert. Exits with
@@ -41,7 +41,7 @@ def check(task: str, objects: int | None, seeds: int, env_args: dict[str, Any]) 
     from bilevel.tasks.registry import find_task
 
     found_task = find_task(task)
-    findings = check_task(found_task, objects=objects, seeds=seeds, **env_args)
+    findings = check_task(found_task, objects=objects, seeds=seeds, **dict(env_args))
     errors = [finding for finding in findings if finding.is_error]
     found = [{"error": finding.is_error, "message": finding.message} for finding in findings]
     verdict = count(errors, "error") if errors else "no errors: a policy can be learned"
@@ -58,14 +58,7 @@ def check(task: str, objects: int | None, seeds: int, env_args: dict[str, Any]) 
     "--replay build/results.jsonl --objects 10 --episode 3 --video",
 )
 @argument("task", "TEXT", "A task, or where it is: file.py:task, module:task (with --replay, its own).", required=False)
-@option(
-    "--policy",
-    "POLICY|expert",
-    "Who acts: the learned policy in this folder, the pretrained policy of this name, or the task's expert (by default "
-    "the task's pretrained policy, if it has one; ./expert for a folder of that name).",
-)
-@option("--method", "METHOD", "How it acts, such as det-replan (by default as the policy was learned).")
-@shared("planner", "planning-seconds")
+@shared("policy", "method", "planner", "planning-seconds")
 @option("--objects", "N>0", "How many objects the environment shall have, as the task counts them (by default 3).")
 @option("--seed", "SEED", "Decides how the episode begins and all that nature does in it.", 0)
 @shared("noise", "recovery", "perception", "estimation", "env-args")
@@ -111,7 +104,7 @@ def run(ctx: click.Context, /, task: str | None, replay: Path | None, number: in
     who = options["policy"] or str(usual_policy(found, options["method"]) or EXPERT)
     acting = find_policy(who, task=found, **{name: options[name] for name in CHOICES})
     pictures = {"render_mode": "rgb_array"} if video or (view and found.takes_render_mode) else {}
-    arguments = {"quality": "fast" if view else "smooth", **pictures, **acting.pictures, **options["env_args"]}
+    arguments = {"quality": "fast" if view else "smooth", **pictures, **acting.pictures, **dict(options["env_args"])}
     perception = read_perception(options["perception"])
     objects = options["objects"] or USUAL_OBJECTS
     assert acting.make is not None, "methods on their own act in environments"
