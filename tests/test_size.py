@@ -39,7 +39,7 @@ OWED = {
     "demonstrations": 147,
     "learning": 235,
     "methods": 244,
-    "cli": 109,
+    "cli": 51,
     ".": 103,
 }
 MODULES = 200
