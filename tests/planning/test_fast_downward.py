@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import select
 import sys
 from pathlib import Path
@@ -13,8 +14,8 @@ from bilevel.planning import fast_downward as module
 from bilevel.planning.fast_downward import determinise, fast_downward, run_in_group
 from bilevel.planning.planner import Status
 from bilevel.symbolic.domain import Atom, BadInput, Problem
-from bilevel.symbolic.pddl import parse_domain
-from bilevel.tabletop.problems import shipped_domain
+from bilevel.symbolic.pddl import parse_domain, parse_problem
+from bilevel.tabletop.problems import gacha_problem, shipped_domain
 
 # Four free parameters over 60 objects: 13 million ground actions, far too many for a second.
 WIDE = parse_domain(
@@ -40,7 +41,25 @@ def test_want_of_memory_is_a_result_and_no_error(exit_code: int, monkeypatch: py
 
 def test_new_objects_are_refused() -> None:
     with pytest.raises(BadInput, match="action 'roll' makes new objects, which Fast Downward cannot plan for"):
-        determinise(shipped_domain("gacha"))
+        determinise(shipped_domain("gacha"), gacha_problem(1, random.Random(0)))
+
+
+def test_objects_may_be_of_one_of_several_types_and_costs_are_kept_low() -> None:
+    domain = parse_domain(
+        """(define (domain d) (:types truck drone van) (:predicates (at ?x - (either truck drone) ?n) (road ?a ?b))
+           (:functions (total-cost) - number (length ?a ?b) - number)
+           (:action go :parameters (?x - (either truck drone) ?a ?b) :precondition (and (at ?x ?a) (road ?a ?b))
+             :effect (and (not (at ?x ?a)) (at ?x ?b) (increase (total-cost) (length ?a ?b)))))"""
+    )
+    problem = parse_problem(
+        """(define (problem p) (:domain d) (:objects x - (either truck drone) a b c)
+           (:init (at x a) (road a c) (road a b) (road b c) (= (length a c) 9) (= (length a b) 1) (= (length b c) 2))
+           (:goal (at x c)) (:metric minimize (total-cost)))""",
+        domain,
+    )
+    for optimal in (True, False):
+        result = fast_downward(domain, problem, 20, optimal)
+        assert [action.arguments for action in result.plan or ()] == [("x", "a", "b"), ("x", "b", "c")]
 
 
 def test_time_limit_ends_the_planner() -> None:

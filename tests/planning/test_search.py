@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from bilevel.planning.flips import plan_by_flips
 from bilevel.planning.grounding import Grounding, GroundProblem
 from bilevel.planning.planner import Deadline, Status, TimeUp
-from bilevel.planning.search import cheapest_first, search, search_until
+from bilevel.planning.search import cheapest_first, search
 from bilevel.symbolic.domain import Atom, Domain, Problem
 from bilevel.symbolic.pddl import compiled, parse_adl_domain, parse_domain, parse_problem
 from bilevel.symbolic.semantics import applicable, cost_of, progress, successors
@@ -155,7 +155,7 @@ def test_the_deadline_ends_the_search_and_the_grounding() -> None:
 
 def test_effort_ends_the_search_always_at_the_same_place() -> None:
     def found(effort: int) -> Status:
-        return search_until(Deadline(60, effort), BLOCKS, blocks(2, 2)).status
+        return search(BLOCKS, blocks(2, 2), Deadline(60, effort)).status
 
     enough = next(effort for effort in range(1, 1000) if found(effort) is Status.SOLVED)
     assert enough > 10

@@ -19,11 +19,10 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import product
 from pathlib import Path
 
 from bilevel.planning.planner import Deadline, NoModel, PlanResult, PlanStep, Status, without_needless_steps
-from bilevel.symbolic.domain import Action, BadInput, Domain, Parameter, Predicate, Problem, Schema, one_of
+from bilevel.symbolic.domain import ROOT_TYPE, Action, Atom, BadInput, Domain, Parameter, Predicate, Problem, Schema
 from bilevel.symbolic.pddl import write_domain, write_problem
 from bilevel.symbolic.semantics import is_solved
 
@@ -32,6 +31,8 @@ NOT_INSTALLED = 'Fast Downward is not installed; install it with: pip install "b
 FILES = ("domain.pddl", "problem.pddl")
 SHORTEST = (*FILES, "--search", "astar(lmcut())")
 QUICK = ("--alias", "lama-first", *FILES)
+CHEAP = ("--alias", "lama", *FILES)  # better and better plans until its time is up
+TYPE = "type:"  # no user's name has a colon
 SHORTEST_SHARE = 0.2  # of the time limit, for the search for a shortest plan
 
 # Fast Downward also limits its own CPU time, this many seconds above ours.
@@ -53,23 +54,25 @@ def fast_downward(domain: Domain, problem: Problem, time_limit: float, optimal: 
     """Plan with Fast Downward.
 
     With `optimal`, a share of the time goes to a search for a shortest plan, because shorter plans give cleaner
-    rules; where that does not finish, and without `optimal`, the first plan of LAMA is taken.
+    rules; where that does not finish, and without `optimal`, the first plan of LAMA is taken or, where the problem has
+    costs, the cheapest that it finds.
     """
     program = find_program()
     if is_solved(problem, problem.state):
         return PlanResult(Status.SOLVED)
-    determinised, origins = determinise(domain)
+    determinised, untyped, origins = determinise(domain, problem)
     deadline = Deadline(time_limit)
     with tempfile.TemporaryDirectory(prefix="bilevel-") as scratch:
         directory = Path(scratch)
-        for file, text in zip(FILES, (write_domain(determinised), write_problem(problem, determinised)), strict=True):
+        for file, text in zip(FILES, (write_domain(determinised), write_problem(untyped, determinised)), strict=True):
             (directory / file).write_text(text, encoding="utf-8")
         result = None
         if optimal:
             share = min(SHORTEST_SHARE * time_limit, deadline.seconds_left)
             result = _run(program, directory, SHORTEST, share, origins)
         if result is None or result.status in (Status.TIMED_OUT, Status.OUT_OF_MEMORY, Status.ERROR):
-            result = _run(program, directory, QUICK, deadline.seconds_left, origins)
+            options = QUICK if problem.costs is None else CHEAP
+            result = _run(program, directory, options, deadline.seconds_left, origins)
     return replace(result, steps=without_needless_steps(domain, problem, result.steps, deadline))
 
 
@@ -83,29 +86,34 @@ def find_program() -> Path:
     raise BadInput(NOT_INSTALLED)
 
 
-def determinise(domain: Domain) -> tuple[Domain, dict[str, Origin]]:
-    """The domain with a schema for each outcome and choice of types, without events, and where each comes from."""
+def determinise(domain: Domain, problem: Problem) -> tuple[Domain, Problem, dict[str, Origin]]:
+    """The domain with a schema for each outcome, without events, and where each comes from; and the problem.
+
+    Types become facts, as Fast Downward knows no object of one of several types.
+    """
     schemas: dict[str, Schema] = {}
     origins: dict[str, Origin] = {}
     for schema in domain.schemas.values():
         for index, outcome in enumerate(schema.outcomes):
             if outcome.new:
-                raise NoModel(
-                    f"action '{schema.name}' makes new objects, which Fast Downward cannot plan for; "
-                    "use the planner 'search'"
-                )
-            parameters = schema.parameters + outcome.chosen
-            for types in product(*(one_of(parameter.type) for parameter in parameters)):
-                name = f"a{len(schemas) + 1}"
-                typed = tuple(map(Parameter, (parameter.name for parameter in parameters), types))
-                outcomes = (replace(outcome, chosen=()),)
-                schemas[name] = replace(schema, name=name, parameters=typed, outcomes=outcomes)
-                origins[name] = schema, index
-    untyped = {
-        predicate.name: Predicate(predicate.name, tuple(Parameter(each.name) for each in predicate.parameters))
-        for predicate in domain.predicates.values()
-    }
-    return replace(domain, predicates=untyped, schemas=schemas, events={}), origins
+                what = "makes new objects, which Fast Downward cannot plan for; use the planner 'search'"
+                raise NoModel(f"action '{schema.name}' {what}")
+            name, parameters = f"a{len(schemas) + 1}", schema.parameters + outcome.chosen
+            types = frozenset(Atom(TYPE + each.type, (each.name,)) for each in parameters)
+            bare, untyped = replace(outcome, chosen=()), tuple(Parameter(each.name) for each in parameters)
+            schemas[name] = Schema(
+                name, untyped, schema.precondition | types, (bare,), schema.negative_precondition, schema.cost
+            )
+            origins[name] = schema, index
+    kinds = {p.type for schema, index in origins.values() for p in schema.parameters + schema.outcomes[index].chosen}
+    arities = {predicate.name: predicate.arity for predicate in domain.predicates.values()}
+    arities |= dict.fromkeys((TYPE + kind for kind in sorted(kinds)), 1)
+    predicates = {n: Predicate(n, tuple(Parameter(f"?{i}") for i in range(arity))) for n, arity in arities.items()}
+    objects = problem.all_objects(domain)
+    facts = {Atom(TYPE + kind, (o,)) for kind in kinds for o, own in objects.items() if domain.is_subtype(own, kind)}
+    constants, others = dict.fromkeys(domain.constants, ROOT_TYPE), dict.fromkeys(problem.objects, ROOT_TYPE)
+    domain = replace(domain, predicates=predicates, schemas=schemas, types={}, constants=constants, events={})
+    return domain, replace(problem, objects=others, state=problem.state | facts), origins
 
 
 def _run(
@@ -120,10 +128,12 @@ def _run(
     log_file = directory / "log"
     with log_file.open("wb") as log:
         exit_code = run_in_group([*command, *options], directory, log.fileno(), seconds, SAME_PLAN)
+    plans = sorted(directory.glob(f"{plan_file.name}*"), key=lambda file: int(file.suffix[1:] or 0))
+    whole = [text for file in plans if "cost" in (text := file.read_text(encoding="utf-8"))]  # written to the end
+    if whole and (exit_code is None or exit_code in FOUND):
+        return PlanResult(Status.SOLVED, read_plan(whole[-1], origins))  # the last is the cheapest
     if exit_code is None or exit_code in OUT_OF_TIME:
         return PlanResult(Status.TIMED_OUT)
-    if exit_code in FOUND:
-        return PlanResult(Status.SOLVED, read_plan(plan_file.read_text(encoding="utf-8"), origins))
     if exit_code in OUT_OF_MEMORY:
         return PlanResult(Status.OUT_OF_MEMORY, message="no plan: Fast Downward ran out of memory")
     if exit_code in UNSOLVABLE:

@@ -20,7 +20,7 @@ from bilevel.planning.fond import fond
 from bilevel.planning.grounding import Grounding, makers_of_new_objects
 from bilevel.planning.placeholders import PlaceholderGuide
 from bilevel.planning.planner import ContingentPolicy, Deadline, NoModel, Planner, PlanResult, Status, limited_memory
-from bilevel.planning.search import search, search_until
+from bilevel.planning.search import search
 from bilevel.symbolic.domain import Action, BadInput, Domain, Facts, Outcome, Problem
 from bilevel.symbolic.pddl import compiled, users_action
 from bilevel.symbolic.plans import listed
@@ -39,7 +39,7 @@ def search_first(domain: Domain, problem: Problem, time_limit: float, grounding:
     """
     if not importlib.util.find_spec("up_fast_downward") or makers_of_new_objects(domain, problem):
         return search(domain, problem, time_limit, grounding=grounding)
-    result = search_until(Deadline(SEARCH_SHARE * time_limit, SEARCH_CHECKS), domain, problem, grounding=grounding)
+    result = search(domain, problem, Deadline(SEARCH_SHARE * time_limit, SEARCH_CHECKS), grounding=grounding)
     if result.status is not Status.TIMED_OUT:
         return result
     return fast_downward(domain, problem, (1 - SEARCH_SHARE) * time_limit)
@@ -111,7 +111,7 @@ def plan_function(find: Planner, time_limit: float = math.inf) -> Callable[[Doma
 
 def bounded_search(domain: Domain, problem: Problem, time_limit: float, checks: int = MOST_CHECKS) -> PlanResult:
     """Plan with the built-in search until an effort is made, whatever the time: always with the same result."""
-    return search_until(Deadline(math.inf, checks), domain, replace(problem, costs=None))
+    return search(domain, replace(problem, costs=None), Deadline(math.inf, checks))
 
 
 bounded_plan = plan_function(bounded_search)

@@ -33,22 +33,12 @@ POOL_DOUBLINGS = 3  # how often a problem is tried again with twice as many obje
 def search(
     domain: Domain,
     problem: Problem,
-    time_limit: float,
+    time_limit: float | Deadline,
     breadth_first_states: int = BREADTH_FIRST_STATES,
     grounding: Grounding | None = None,
 ) -> PlanResult:
-    """Plan with the built-in search; the plan is a shortest one if breadth-first search gets that far."""
-    return search_until(Deadline(time_limit), domain, problem, breadth_first_states, grounding)
-
-
-def search_until(
-    deadline: Deadline,
-    domain: Domain,
-    problem: Problem,
-    breadth_first_states: int = BREADTH_FIRST_STATES,
-    grounding: Grounding | None = None,
-) -> PlanResult:
-    """The same until a deadline of the caller's, which may be one of effort instead of time."""
+    """Plan with the built-in search, within a time or an effort; the shortest way if breadth-first search finds it."""
+    deadline = time_limit if isinstance(time_limit, Deadline) else Deadline(time_limit)
     if is_solved(problem, problem.state):
         return PlanResult(Status.SOLVED)
     grounding = grounding or Grounding()

@@ -36,7 +36,7 @@ def solve_with_fallback(
     solution = solve(domain, problem, rules, max_steps=max_steps, commit=commit)
     if solution.is_solved:
         return solution, range(0)
-    task = unpacked(problem)
+    task = replace(unpacked(problem), costs=None)  # rules do not know of them
     place = len(solution.plan.actions)
     if solution.stop in (Stop.LOOP, Stop.STEP_BOUND):
         place = _fewest_open_goals(domain, task, solution.plan)
