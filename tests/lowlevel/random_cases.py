@@ -9,7 +9,7 @@ import torch
 from hypothesis import strategies as st
 from slow_network import Vector, slow_outputs
 
-from bilevel.lowlevel.encoding import Samples, Situation, encode_episode, encoding_of
+from bilevel.lowlevel.encoding import ObjectLink, Samples, Situation, encode_episode, encoding_of
 from bilevel.lowlevel.network import GraphNetwork, weights_of
 from bilevel.lowlevel.numpy_network import NumpyNetwork, Weights
 from bilevel.symbolic.domain import NO_FACTS, Action, Atom, Domain, Facts, Outcome, Parameter, Predicate, Schema
@@ -53,7 +53,8 @@ class Case:
         return answer
 
     def ask_slowly(self) -> Vector:
-        return slow_outputs(self.domain, self.rounds, self.weights, self.scene, *self.situation)
+        links = self.network.encoding.links
+        return slow_outputs(self.domain, self.rounds, self.weights, self.scene, *self.situation, links)
 
     def numpy_network(self) -> NumpyNetwork:
         return NumpyNetwork(self.network.encoding, self.network.controls, self.weights, self.rounds)
@@ -123,12 +124,37 @@ def random_situation(rng: np.random.Generator, domain: Domain, scene: Scene) -> 
 
 
 @st.composite
+def linked(draw: st.DrawFn, domain: Domain) -> list[ObjectLink]:
+    """Links for some of the predicates with two arguments, and some of the actions."""
+    arities = {name: len(predicate.parameters) for name, predicate in domain.predicates.items()}
+    binary, unary = ([name for name, arity in arities.items() if arity == count] for count in (2, 1))
+    asked = [(name, each.name) for name, schema in domain.schemas.items() for each in schema.parameters]
+    some = st.lists(st.sampled_from(unary), max_size=1).map(tuple) if unary else st.just(())
+    within, last = st.sampled_from([None, 0.5, 1.5]), dict(asked)  # of each schema the last parameter
+    return [
+        ObjectLink(
+            action,
+            draw(st.sampled_from(["cube", "spot"])),
+            predicate,
+            parameter,
+            where=draw(some),
+            within=draw(within),
+            instead=last[action],
+        )
+        for predicate in binary
+        for action, parameter in asked
+        if draw(st.booleans())
+    ]
+
+
+@st.composite
 def cases(draw: st.DrawFn) -> Case:
     domain, spec = draw(domains()), draw(specs())
+    links = draw(linked(domain)) if draw(st.booleans()) else []
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     controls = draw(st.sampled_from(CONTROLS))
     rounds = draw(st.integers(0, 3))
-    network = GraphNetwork(encoding_of(domain, spec), controls, draw(st.sampled_from([1, 8])), rounds)
+    network = GraphNetwork(encoding_of(domain, spec, links), controls, draw(st.sampled_from([1, 8])), rounds)
     with torch.no_grad():
         for tensor in network.state_dict().values():
             tensor.copy_(torch.from_numpy(rng.normal(0, 0.5, tensor.shape)))

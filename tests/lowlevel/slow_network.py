@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from bilevel.lowlevel.encoding import ObjectLink
 from bilevel.symbolic.domain import Action, Atom, Domain, Facts
 from bilevel.tasks.scene import Array, Scene, Thing
 from bilevel.tasks.spec import Angle, LabelOnly, Position, Role, Scalar
@@ -13,7 +14,14 @@ Vector = list[float]
 
 
 def slow_outputs(
-    domain: Domain, rounds: int, weights: Mapping[str, Array], scene: Scene, state: Facts, goal: Facts, action: Action
+    domain: Domain,
+    rounds: int,
+    weights: Mapping[str, Array],
+    scene: Scene,
+    state: Facts,
+    goal: Facts,
+    action: Action,
+    links: Sequence[ObjectLink] = (),
 ) -> Vector:
     """What the network puts out."""
 
@@ -30,10 +38,29 @@ def slow_outputs(
     hidden = len(weights["readout.0.bias"])
     h_global = layer("embed.global", scaled("global", encode_global(domain, scene, state, goal)))
     h_action = layer("embed.action", one_hot(sorted(domain.schemas).index(action.name), len(domain.schemas)))
-    h_objects = [
-        layer("embed.object", scaled("object", encode_argument(domain, scene, state, goal, name, position)))
+    schema = sorted(domain.schemas).index(action.name)
+    kinds, arity = sorted({link.of for link in links}), arity_of(domain)
+    arguments = [
+        scaled("object", encode_argument(domain, scene, state, goal, name, position, kinds))
         for position, name in enumerate(action.arguments)
     ]
+    others = [
+        scaled("object", encode_neighbour(domain, scene, state, goal, name, kinds))
+        for name in neighbours(domain, links, scene, state, action)
+    ]
+    if others:
+
+        def score(numbers: Vector) -> float:
+            query = [float(number) for number in weights["query"][schema]]
+            return dot(relu(plus(layer("key", numbers), query)), weights["score"].tolist())
+
+        parameters = [parameter.name for parameter in domain.schemas[action.name].parameters]
+        for place in {parameters.index(link.instead) for link in links if link.action == action.name}:
+            numbers = arguments[place]
+            shares = [math.exp(score(each)) for each in (numbers, *others)]
+            mean = [dot(shares, column) / sum(shares) for column in zip(numbers, *others, strict=True)]
+            arguments[place] = mean[:-arity] + numbers[-arity:]
+    h_objects = [layer("embed.object", numbers) for numbers in arguments]
     for number in range(rounds):
         most = maximum(h_objects, hidden)
         new_global = relu(layer(f"rounds.{number}.global", plus(h_global, h_action, most)))
@@ -61,12 +88,69 @@ def encode_global(domain: Domain, scene: Scene, state: Facts, goal: Facts) -> Ve
     return plain + angles + [float(Atom(name) in facts) for facts in (state, goal) for name in nullary]
 
 
-def encode_argument(domain: Domain, scene: Scene, state: Facts, goal: Facts, name: str, position: int) -> Vector:
+def encode_argument(
+    domain: Domain, scene: Scene, state: Facts, goal: Facts, name: str, position: int, kinds: Sequence[str] = ()
+) -> Vector:
     """An object that the action names: what is seen of it, the facts about it alone, and which argument it is."""
+    own = encode_features(scene, name) + encode_facts(domain, state, goal, name)
+    return own + [0.0] * len(kinds) + one_hot(position, arity_of(domain))
+
+
+def encode_neighbour(
+    domain: Domain, scene: Scene, state: Facts, goal: Facts, name: str, kinds: Sequence[str]
+) -> Vector:
+    """Another object: the same, but of which type it is."""
+    own = encode_features(scene, name) + encode_facts(domain, state, goal, name)
+    return own + [float(scene[name].type == kind) for kind in kinds] + [0.0] * arity_of(domain)
+
+
+def encode_facts(domain: Domain, state: Facts, goal: Facts, name: str) -> Vector:
     unary = sorted(name for name, predicate in domain.predicates.items() if len(predicate.parameters) == 1)
-    arity = max([1, *(len(schema.parameters) for schema in domain.schemas.values())])
-    facts = [float(Atom(predicate, (name,)) in facts) for facts in (state, goal) for predicate in unary]
-    return encode_features(scene, name) + facts + one_hot(position, arity)
+    return [float(Atom(predicate, (name,)) in facts) for facts in (state, goal) for predicate in unary]
+
+
+def arity_of(domain: Domain) -> int:
+    return max([1, *(len(schema.parameters) for schema in domain.schemas.values())])
+
+
+def neighbours(domain: Domain, links: Sequence[ObjectLink], scene: Scene, state: Facts, action: Action) -> set[str]:
+    """The objects that any link leads to; those that a way of short enough steps leads to, where that is asked for."""
+    found: set[str] = set()
+    for link in (link for link in links if link.action == action.name):
+        parameters = [parameter.name for parameter in domain.schemas[action.name].parameters]
+        argument = action.arguments[parameters.index(link.argument)]
+        linked = {
+            name
+            for name in scene.objects
+            if any(fact.predicate == link.sharing and {argument, name} <= {*fact.terms} for fact in state)
+            and name not in action.arguments
+            and scene[name].type == link.of
+            and all(Atom(predicate, (name,)) in state for predicate in link.where)
+            and all(Atom(predicate, (argument,)) in state for predicate in link.given)
+        }
+        found |= linked if link.within is None else reached(scene, action, linked, link.within)
+    return found
+
+
+def reached(scene: Scene, action: Action, names: set[str], within: float) -> set[str]:
+    """Those to which a way leads from an argument in steps that are short enough; what has no place is near."""
+
+    def place(name: str) -> Vector | None:
+        roles = scene.spec.object_roles[scene[name].type]
+        has = [isinstance(roles.get(axis), Position) for axis in "xy"]
+        return [scene[name][axis] for axis, one in zip("xy", has, strict=True) if one] if all(has) else None
+
+    near = {name for name in names if place(name) is None}
+    here = [where for name in action.arguments if name in scene and (where := place(name))]
+    for _ in names:
+        close = {name for name in names - near if any(math.dist(place(name) or [], where) <= within for where in here)}
+        near |= close
+        here += [place(name) or [] for name in close]
+    return near
+
+
+def dot(first: Sequence[float], second: Sequence[float]) -> float:
+    return sum(a * b for a, b in zip(first, second, strict=True))
 
 
 def encode_features(scene: Scene, name: str) -> Vector:

@@ -10,12 +10,14 @@ import pytest
 from bilevel.learning.learn import label_demonstrations
 from bilevel.lowlevel.encoding import Samples, encoding_of
 from bilevel.lowlevel.relevance import irrelevant_arguments, without
+from bilevel.tasks.controls import BoxControls
 from bilevel.tasks.scene import Array
 from tiny_demonstrations import labelled, shown
 from tiny_task import DOMAIN, SPEC, TINY
 
 PUT = 1  # the number of the schema (put ?p ?s)
 ENCODING = encoding_of(DOMAIN, SPEC)
+CONTROLS = BoxControls([-1.0] * 2, [1.0] * 2, [2])
 
 
 def samples_of(targets_from: list[int], episodes: int = 4, steps: int = 12) -> Samples:
@@ -32,7 +34,7 @@ def samples_of(targets_from: list[int], episodes: int = 4, steps: int = 12) -> S
 
 @pytest.mark.parametrize(("used", "left_out"), [([0], {1}), ([1], {0}), ([0, 1], set())])
 def test_what_plays_no_part_is_found(used: list[int], left_out: set[int]) -> None:
-    found = irrelevant_arguments(samples_of(used, episodes=20), ENCODING)
+    found = irrelevant_arguments(samples_of(used, episodes=20), ENCODING, CONTROLS)
     assert found == ({"put": left_out} if left_out else {})
 
 
@@ -41,7 +43,7 @@ def test_of_two_that_go_together_both_stay() -> None:
     found = samples_of([0], episodes=20)
     shifts = np.random.default_rng(1).normal(size=(len(found), 2)) * 0.01
     found.objects[:, 1, :2] = found.objects[:, 0, :2] + shifts
-    assert irrelevant_arguments(found, ENCODING) == {}
+    assert irrelevant_arguments(found, ENCODING, CONTROLS) == {}
 
 
 def test_samples_without_an_argument_are_those_that_are_encoded_without_it() -> None:

@@ -1,4 +1,4 @@
-"""Whether rules and a network could be learned from a data set, in seconds and without training."""
+"""Whether rules and a network could be learned from a data set, in seconds."""
 
 from __future__ import annotations
 
@@ -11,20 +11,21 @@ import numpy as np
 from bilevel.demonstrations.dataset import DOMAIN, Manifest, read_manifest, whole_episodes
 from bilevel.demonstrations.traces import Contents, LabelledEpisode, explain, labelled
 from bilevel.lowlevel.encoding import Encoding, Samples, Unseen, encode_episode, encoding_of
-from bilevel.lowlevel.relevance import MOST_ARGUMENTS, prediction_errors, seen_arguments
+from bilevel.lowlevel.relevance import HELD_OUT, brief_errors
+from bilevel.lowlevel.training import split
 from bilevel.progress import Callback, silent
 from bilevel.rules.learning import learn_rules
 from bilevel.rules.rule_policy import RulePolicy
 from bilevel.rules.traces import Trace
 from bilevel.symbolic.domain import Domain
 from bilevel.symbolic.pddl import read_adl_domain
-from bilevel.tasks.controls import BoxControls
+from bilevel.tasks.controls import BoxControls, Controls
 from bilevel.tasks.task import Task
 
 MOSTLY = 0.8  # of the goal facts that came true should have been brought about by actions
 NEARLY_ALL = 0.9  # of the decisions should be the rules'
 UNTOLD = 0.6  # of the variance of an action's controls is more than a network could leave open
-FEWEST = 5  # episodes, to say that of an action
+FEWEST = 5  # episodes, to say that
 MOST_TRACES = 200  # at whose decisions the rules are asked
 
 
@@ -90,7 +91,7 @@ def diagnose_episodes(manifest: Manifest, domain: Domain, episodes: Iterable[Lab
     if samples and isinstance(space, BoxControls):
         first = np.asarray(space.decode(samples.targets[0]), float).ravel()
         constant = {int(index): round(first[index], 6) for index in np.flatnonzero(np.ptp(samples.targets, 0) < 1e-6)}
-    verdicts = _judge_rules(contents, domain, achieved), _judge_network(contents, samples, encoding, unseen)
+    verdicts = _judge_rules(contents, domain, achieved), _judge_network(contents, samples, encoding, space, unseen)
     return Diagnosis(manifest, contents, constant, *verdicts)
 
 
@@ -138,7 +139,9 @@ def _why_no_rules(contents: Contents, domain: Domain) -> str:
     return "no fact of a goal becomes true by the effects of an action; compare goal, labels and domain"
 
 
-def _judge_network(contents: Contents, samples: Samples | None, encoding: Encoding, unseen: str) -> Learnability:
+def _judge_network(
+    contents: Contents, samples: Samples | None, encoding: Encoding, controls: Controls, unseen: str
+) -> Learnability:
     """Say which steps a network could be trained on, and of which actions what is seen does not tell the controls."""
     if contents.without_controls:
         return Learnability(
@@ -148,7 +151,7 @@ def _judge_network(contents: Contents, samples: Samples | None, encoding: Encodi
         return Learnability("no", unseen)
     if not samples:
         return Learnability("no", f"no step has an action{'' if encoding.schemas else ', as the domain has none'}")
-    untold = ", ".join(f"'{name}'" for name in _untold(samples, encoding))
+    untold = ", ".join(f"'{name}'" for name in _untold(samples, encoding, controls))
     doubts = [f"what is seen does not tell the controls of {untold}"] if untold else []
     beyond = (np.abs(samples.targets) > 1.001).any(axis=1).mean()
     if beyond > 1 - NEARLY_ALL:
@@ -156,12 +159,9 @@ def _judge_network(contents: Contents, samples: Samples | None, encoding: Encodi
     return _verdict(f"{len(samples)} of {contents.steps} steps have an action", doubts)
 
 
-def _untold(samples: Samples, encoding: Encoding) -> Iterator[str]:
-    """Yield the schemas whose controls cannot be predicted from what is seen, for episodes that were not fitted to."""
-    for index, name in enumerate(encoding.schemas):
-        chosen = np.flatnonzero(samples.schemas == index)
-        arguments = seen_arguments(samples, encoding, chosen)
-        if len(np.unique(samples.episodes[chosen])) >= FEWEST and len(arguments) <= MOST_ARGUMENTS:
-            errors = prediction_errors(samples, encoding, chosen, len(arguments))
-            if min(errors.values()) > UNTOLD * samples.targets[chosen].var(axis=0).mean():
+def _untold(samples: Samples, encoding: Encoding, controls: Controls) -> Iterator[str]:
+    """Yield the schemas whose controls a network does not predict in episodes that it was not trained on."""
+    if len(np.unique(samples.episodes)) >= FEWEST:
+        for name, error in brief_errors(*split(samples, HELD_OUT), encoding, controls).items():
+            if error > UNTOLD * samples.targets[samples.schemas == encoding.schemas.index(name)].var(axis=0).mean():
                 yield name

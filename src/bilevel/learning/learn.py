@@ -39,10 +39,10 @@ from bilevel.learning.dagger import (
 )
 from bilevel.learning.learned_domain import LearnedSymbols, learn_symbols
 from bilevel.learning.rules import RuleGaps, seed_problems
-from bilevel.lowlevel.encoding import Encoding, ImitationSamples, Samples, encode_episode, encoding_of
+from bilevel.lowlevel.encoding import Encoding, ImitationSamples, Samples, Situation, encode_episode, encoding_of
 from bilevel.lowlevel.network import GraphNetwork, ImitationNetwork, MakeNetwork, TorchNetwork
 from bilevel.lowlevel.numpy_network import NumpyNetwork
-from bilevel.lowlevel.relevance import irrelevant_arguments, without
+from bilevel.lowlevel.relevance import Recorded, encode_all, relevant_encoding
 from bilevel.lowlevel.training import Epoch, Trained, TrainingConfig, find_device, train
 from bilevel.methods.end_to_end import (
     ENCODINGS,
@@ -364,41 +364,46 @@ def label_demonstrations(
     task: Task | None,
     config: LearningConfig | None = None,
     callback: Callback = silent,
+    with_links: bool = True,
 ) -> LabelledData:
     """Label every demonstration, learn the rules, and encode the samples, by the paper's settings if none are given.
 
-    With `relevance`, arguments are left out that play no part in how their actions are done, as far as they show.
+    With `relevance`, arguments are left out that play no part in how their actions are done, as far as they show, and
+    other objects are seen that do, unless it is without links, for a network that knows of none.
     """
     config = config or LearningConfig()
     domain, spec = demonstrations.domain, demonstrations.spec
-    encoding = encoding_of(domain, spec)
     traces: list[Trace] = []
     beginnings: list[tuple[Facts, Facts, Mapping[str, str]]] = []
-    parts: list[Samples] = []
+    situations: list[list[Situation]] = []
     longest: dict[str, int] = {}
-    for number, (demonstration, scenes, states, goals) in enumerate(_labelled(demonstrations, task, callback)):
+    for demonstration, scenes, states, goals in _labelled(demonstrations, task, callback):
         found = explain(demonstration, domain, states, goals, use_recorded=config.recorded_actions)
-        situations = list(zip(states, goals, found.actions, strict=False))
+        situations.append(list(zip(states, goals, found.actions, strict=False)))
         traces += found.traces
         fullest = max(range(len(scenes)), key=lambda step: len(scenes[step].objects))
         beginnings += ((states[step], goals[step], scenes[step].objects) for step in sorted({0, fullest}))
-        targets = demonstration.targets(demonstrations.controls)
-        parts.append(encode_episode(encoding, scenes[:-1], situations, targets, number))
         for action, steps in groupby(found.actions):
             if action is not None:
                 longest[action.name] = max(longest.get(action.name, 0), len(list(steps)))
     rules = learn_rules(traces, domain, config.algorithm)
     if not rules and not domain.adl:
         raise BadInput("the demonstrations show no rule: no goal is achieved by an action in them; see `bilevel check`")
-    seeds, samples = seed_problems(domain, beginnings), Samples.concatenate(parts)
-    irrelevant = irrelevant_arguments(samples, encoding) if config.relevance else {}
-    names = {
-        schema: tuple(domain.schemas[schema].parameters[number].name for number in sorted(numbers))
-        for schema, numbers in irrelevant.items()
+
+    def recorded() -> Iterator[Recorded]:
+        for each, known in zip(demonstrations, situations, strict=True):
+            yield each.scenes(spec)[:-1], known, each.targets(demonstrations.controls)
+
+    encoding = encoding_of(domain, spec)
+    if config.relevance:
+        encoding = relevant_encoding(encoding, demonstrations.controls, recorded, with_links)
+    left_out = {
+        schema: [name for name in names if name not in spec.untold.get(schema, ())]
+        for schema, names in encoding.spec.untold.items()
     }
-    untold = {schema: (*spec.untold.get(schema, ()), *names.get(schema, ())) for schema in {**spec.untold, **names}}
-    encoding, samples = encoding_of(domain, replace(spec, untold=untold)), without(samples, encoding, irrelevant)
-    return LabelledData(rules, encoding, samples, seeds, dict(sorted(longest.items())), names)
+    irrelevant = {schema: tuple(names) for schema, names in left_out.items() if names}
+    seeds, samples = seed_problems(domain, beginnings), encode_all(encoding, recorded())
+    return LabelledData(rules, encoding, samples, seeds, dict(sorted(longest.items())), irrelevant)
 
 
 def _labelled(
@@ -415,7 +420,7 @@ def _learn_bilevel(
     run: LearningRun, network: MakeNetwork | None, problems: Sequence[Problem]
 ) -> tuple[LearnedPolicy, list[Round]]:
     config, learned, domain = run.config, run.learned, run.demonstrations.domain
-    data = label_demonstrations(run.demonstrations, run.task, config, run.callback)
+    data = label_demonstrations(run.demonstrations, run.task, config, run.callback, network is None)
     encoding, controls, still = data.encoding, run.demonstrations.controls, _still_control(run)
     run = replace(run, demonstrations=replace(run.demonstrations, spec=encoding.spec))
     seeds = data.seeds if config.complete and not domain.adl else ()
@@ -460,7 +465,8 @@ def _learn_bilevel(
     kind = type(make_network()).__name__
     shape = NetworkShape(kind) if network else NetworkShape(GRAPH, config.hidden, config.rounds)
     rules, commit, statement = rules_after(rounds)
-    summary = {"irrelevant": data.irrelevant, "rules_shown": len(data.rules), "completion": statement}
+    sees = {"sees": [str(link) for link in encoding.links]} if encoding.links else {}
+    summary = {"irrelevant": data.irrelevant, **sees, "rules_shown": len(data.rules), "completion": statement}
     card = msgspec.structs.replace(
         _card(run, rounds[-1], BISON, symbols_of(encoding), shape, summary),
         longest=data.longest,
@@ -468,6 +474,7 @@ def _learn_bilevel(
         estimation=_fit_estimation(run.demonstrations),
         switches=list(run.task.switches) if run.task else None,
         still=still,
+        links=encoding.links,
     )
     text = learned.text if learned else ""
     return LearnedPolicy(card, domain, rounds[-1].network.weights, rules, domain_text=text), rounds

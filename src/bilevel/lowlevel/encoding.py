@@ -2,17 +2,20 @@
 
 An encoding follows from the spec and the domain. Of the agent and of each object that the action names, the network is
 told the features in their roles; of the facts, those with no argument, and those about one of these objects alone.
+Objects that an action does not name, but that decide how it is done, are seen through links: `relevance` finds these.
 Where on the table something happens plays no part, as positions are relative to the agent. Colours and the like are
 `LabelOnly`: what they mean is among the facts, and with more objects there are colours that no demonstration shows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from itertools import chain, groupby
 from typing import Any, NamedTuple, TypeVar
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -25,6 +28,7 @@ Row = TypeVar("Row")
 NOWHERE = -1  # instead of a row, for an argument that cannot be seen, such as a constant of the domain
 RELATIVE, ABSOLUTE, PLAIN, SINE, COSINE = "relative", "absolute", "plain", "sine", "cosine"  # forms of a feature
 CONTROL, SCHEMA = "control", "schema"
+MOST_NEIGHBOURS = 4  # of an action, in a sample; a policy at work sees all that there are
 
 
 class Unseen(BadInput):
@@ -77,6 +81,10 @@ class FeatureEncoder:
         self._masks = {
             kind: np.array([number in numbers for number in self.object_numbers], np.float32)
             for kind, numbers in self._by_type.items()
+        }
+        self.coordinates = {
+            kind: {name for name, role in roles.items() if isinstance(role, Position) and role.along is None}
+            for kind, roles in spec.object_roles.items()
         }
         self._of_agent = _Sources(self.agent_numbers, spec.agent_column, {})
         self._of_objects = _Sources(self.object_numbers, spec.column, spec.agent_column)
@@ -156,6 +164,30 @@ def _numbers(roles: Mapping[str, Role], label_only: bool) -> list[Number]:
     return found
 
 
+class ObjectLink(msgspec.Struct, frozen=True, order=True, omit_defaults=True):
+    """Other objects that the network sees when it does an action: those that share a fact with one of its arguments.
+
+    They are its neighbours. Whatever lies apart from the arguments and from other neighbours is none. Attention decides
+    which of them is seen in the place of an argument, if any.
+    """
+
+    action: str
+    of: str  # the type of these objects
+    sharing: str  # the predicate of the fact
+    argument: str  # with which parameter of the action
+    where: tuple[str, ...] = ()  # what must hold of each of them: predicates with one argument
+    given: tuple[str, ...] = ()  # and of the argument
+    within: float | None = None  # so far from an argument or from another neighbour, in the unit of positions
+    instead: str = ""  # of which parameter of the action one of them may be seen
+
+    def __str__(self) -> str:
+        where = f", where {' and '.join(self.where)} holds" if self.where else ""
+        given = f", given {' and '.join(self.given)} of that" if self.given else ""
+        within = f", in steps of at most {self.within:.2g}" if self.within is not None else ""
+        shared = f"shares {self.sharing} with its {self.argument}"
+        return f"{self.action} sees, instead of its {self.instead}, any {self.of} that {shared}{where}{given}{within}"
+
+
 @dataclass(frozen=True)
 class Encoding:
     """Which number stands where."""
@@ -167,6 +199,8 @@ class Encoding:
     arity: int  # of the schema with the most parameters, but at least 1
     constants: tuple[str, ...] = ()  # objects of the domain, which may not be visible
     excluded_parameters: Mapping[str, frozenset[int]] = field(default_factory=dict)  # by schema and number
+    parameters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of each schema
+    links: tuple[ObjectLink, ...] = ()
 
     @property
     def spec(self) -> Spec:
@@ -180,21 +214,51 @@ class Encoding:
 
     @property
     def object_size(self) -> int:
-        """How many numbers an object's node is told: its own, unary facts and goals, and which argument it is."""
-        return self.features.object_size + 2 * len(self.unary) + self.arity
+        """How many numbers an object's node is told: its own, unary facts and goals, and what it is to the action.
+
+        It is one of the arguments, or a neighbour of one of the types that are linked.
+        """
+        return self.features.object_size + 2 * len(self.unary) + len(self.kinds) + self.arity
+
+    @cached_property
+    def kinds(self) -> tuple[str, ...]:
+        """The types of neighbours."""
+        return tuple(sorted({link.of for link in self.links}))
+
+    @property
+    def rows(self) -> int:
+        """How many objects a sample holds."""
+        return self.arity + (MOST_NEIGHBOURS if self.links else 0)
+
+    @cached_property
+    def replaced(self) -> Array:
+        """(schemas, arity): 1 for the argument of a schema in whose place a neighbour may be seen."""
+        found = np.zeros((len(self.schemas), self.arity), np.float32)
+        for link in (link for link in self.links if link.instead):
+            found[self.schemas.index(link.action), self.parameters[link.action].index(link.instead)] = 1.0
+        return found
+
+    @property
+    def kind_columns(self) -> slice:
+        """Where in an object's numbers it stands of which type a neighbour is; zeros for an argument."""
+        return slice(self.object_size - self.arity - len(self.kinds), self.object_size - self.arity)
 
     def global_facts(self, state: Facts, goal: Facts) -> Array:
         """(2 * nullary,): which facts without arguments hold, and which are wanted."""
         return np.array([(name, ()) in facts for facts in (state, goal) for name in self.nullary], np.float32)
 
     def object_facts(self, state: Facts, goal: Facts, action: Action) -> Array:
-        """(arity or 0, 2 * unary + arity): for each argument the facts about it alone, and which argument it is."""
+        """(arity or 0, 2 * unary + kinds + arity): for each argument the facts about it alone, and which one it is."""
         rows = [
-            [(name, (argument,)) in facts for facts in (state, goal) for name in self.unary]
+            self._unary_facts(state, goal, argument)
+            + [False] * len(self.kinds)
             + [index == position for index in range(self.arity)]
             for position, argument in self._seen_arguments(action)
         ]
-        return np.array(self.padded(rows), np.float32).reshape(-1, 2 * len(self.unary) + self.arity)
+        return np.array(self.padded(rows), np.float32).reshape(-1, self.object_size - self.features.object_size)
+
+    def _unary_facts(self, state: Facts, goal: Facts, name: str) -> list[bool]:
+        return [(predicate, (name,)) in facts for facts in (state, goal) for predicate in self.unary]
 
     def padded(self, rows: Sequence[Row]) -> list[Row]:
         """The rows, and the last again for each argument that is lacking, which a maximum ignores; none stay none."""
@@ -214,6 +278,59 @@ class Encoding:
                 raise Unseen(f"the policy wants {action}, but no '{name}' is seen")
         rows = self.padded([row.get(name, NOWHERE) for name in names])
         return rows, self.features.mask(self.padded([types.get(name) for name in names]))
+
+    def seen_objects(self, scene: Scene, state: Facts, goal: Facts, action: Action) -> tuple[list[int], Array, Array]:
+        """The rows of a scene in which arguments and neighbours are seen, their masks, and what else is told of them.
+
+        These are `arguments` and `object_facts`, and the same for each of the neighbours.
+        """
+        (rows, mask), about = self.arguments(scene, action), self.object_facts(state, goal, action)
+        names = self.neighbours(scene, state, action) if self.links else []
+        if not names:
+            return rows, mask, about
+        types = [scene.roster.objects[name] for name in names]
+        more = [
+            [*self._unary_facts(state, goal, name), *(kind == each for each in self.kinds), *[False] * self.arity]
+            for name, kind in zip(names, types, strict=True)
+        ]
+        rows = [*rows, *(scene.roster.row[name] for name in names)]
+        return rows, np.concatenate([mask, self.features.mask(types)]), np.concatenate([about, more], dtype=np.float32)
+
+    def neighbours(self, scene: Scene, state: Facts, action: Action) -> list[str]:
+        """The objects that the links of an action lead to, the nearest first."""
+        found: dict[str, float] = {}
+        for link in self.links:
+            if link.action == action.name:
+                number = self.parameters[action.name].index(link.argument)
+                if all((predicate, (action.arguments[number],)) in state for predicate in link.given):
+                    names = [
+                        name
+                        for name in sharing(state, link.sharing, action, number)
+                        if scene.roster.objects.get(name) == link.of
+                        and all((predicate, (name,)) in state for predicate in link.where)
+                    ]
+                    steps = self.steps(scene, action, names)
+                    found |= {name: step for name, step in steps.items() if link.within is None or step <= link.within}
+        return sorted(found, key=lambda name: (found[name], name))
+
+    def steps(self, scene: Scene, action: Action, others: Sequence[str]) -> dict[str, float]:
+        """For each of the others, the longest step on the way to it, by others, from one of the action's arguments.
+
+        Of all ways it is the one whose longest step is the shortest. Where something has no position, it is 0.
+        """
+        roster, coordinates = scene.roster, self.features.coordinates
+        columns = sorted(self.spec.column[name] for name in set().union(*coordinates.values()))
+
+        def placed(names: Iterable[str]) -> list[str]:
+            return [name for name in names if len(coordinates[roster.objects[name]]) == len(columns)]
+
+        first, rest = placed(name for _, name in self._seen_arguments(action) if name in roster.row), placed(others)
+        where = scene.features[scene.rows([*first, *rest])][:, columns]
+        apart = np.linalg.norm(where[:, None] - where, axis=-1)
+        longest = apart[: len(first)].min(axis=0, initial=np.inf)
+        for _ in rest:
+            longest = np.minimum(longest, np.maximum(longest[:, None], apart).min(axis=0))
+        return {**dict.fromkeys(others, 0.0), **dict(zip(rest, longest[len(first) :].tolist(), strict=True))}
 
     def for_spec(self, spec: Spec) -> Encoding:
         """The same encoding for scenes of a spec with the same features to tell, and maybe further types of objects."""
@@ -238,7 +355,13 @@ class Encoding:
         return self.schemas.index(action.name)
 
 
-def encoding_of(domain: Domain, spec: Spec) -> Encoding:
+def sharing(state: Facts, predicate: str, action: Action, number: int) -> set[str]:
+    """Return what shares a fact of this predicate with an argument, and is none of the action's arguments itself."""
+    found = {name for fact, names in state if fact == predicate and action.arguments[number] in names for name in names}
+    return found.difference(action.arguments)
+
+
+def encoding_of(domain: Domain, spec: Spec, links: Sequence[ObjectLink] = ()) -> Encoding:
     """Return how the network is told about scenes of this spec and symbols of this domain."""
 
     def with_arguments(count: int) -> tuple[str, ...]:
@@ -253,6 +376,8 @@ def encoding_of(domain: Domain, spec: Spec) -> Encoding:
         arity=max([1, *arities.values()]),
         constants=tuple(domain.constants),
         excluded_parameters={name: _excluded(domain, name, parameters) for name, parameters in spec.untold.items()},
+        parameters={name: tuple(each.name for each in schema.parameters) for name, schema in domain.schemas.items()},
+        links=tuple(sorted(links)),
     )
 
 
@@ -311,7 +436,7 @@ class Samples(ImitationSamples):
 
     globals: Array  # (steps, global size)
     schemas: NDArray[np.int64]  # (steps,)
-    objects: Array  # (steps, arity, object size); zeros where an action has no arguments
+    objects: Array  # (steps, rows, object size): arguments, then neighbours; zeros where there are none
 
 
 def encode_episode(
@@ -321,7 +446,7 @@ def encode_episode(
     encoding = encoding.for_spec(scenes[0].spec) if scenes else encoding
     steps, encoder = len(scenes), encoding.features
     globals_ = np.zeros((steps, encoding.global_size), np.float32)
-    objects = np.zeros((steps, encoding.arity, encoding.object_size), np.float32)
+    objects = np.zeros((steps, encoding.rows, encoding.object_size), np.float32)
     schemas = np.full(steps, -1)
     values = np.array([scene.values for scene in scenes], np.float32).reshape(steps, len(encoding.spec.agent))
     globals_[:, : encoder.agent_size] = encoder.agent(values)
@@ -333,9 +458,10 @@ def encode_episode(
             schemas[start:end] = encoding.schema_index(action)
             globals_[start:end, encoder.agent_size :] = encoding.global_facts(state, goal)
         if action is not None and action.arguments:
-            rows, mask = encoding.arguments(scenes[start], action)
+            rows, *others = encoding.seen_objects(scenes[start], state, goal, action)
+            rows, (mask, about) = rows[: encoding.rows], (part[: encoding.rows] for part in others)
             features = np.stack([encoding.seen(scene, rows) for scene in scenes[start:end]])
-            objects[start:end, :, : encoder.object_size] = encoder.objects(values[start:end], features, mask)
-            objects[start:end, :, encoder.object_size :] = encoding.object_facts(state, goal, action)
+            objects[start:end, : len(rows), : encoder.object_size] = encoder.objects(values[start:end], features, mask)
+            objects[start:end, : len(rows), encoder.object_size :] = about
         start = end
     return Samples(targets, np.full(steps, number), globals_, schemas, objects).where(schemas >= 0)

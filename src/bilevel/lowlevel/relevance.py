@@ -1,119 +1,197 @@
-"""Which arguments of an action play a part in how it is done, found from the demonstrations.
+"""What the network sees of an action, found from the demonstrations: which arguments, and which other objects.
 
 An action names what it is about, and some of that plays no part in the movement: to pick a block up, it does not matter
-what it lies on. A network that is told of it anyway sees, in a few demonstrations, a pattern where there is none. So,
-for each schema, its controls are predicted by a smooth function of what is seen of some of the arguments, for episodes
-that the function was not fitted to. An argument is left out where others predict clearly better; in doubt it stays.
+what it lies on. A network that is told of it anyway sees, in a few demonstrations, a pattern where there is none. Other
+objects matter that the action does not name: which spot of a tray is free depends on the blocks that are there already.
+So a network is trained briefly with and without, and the errors in episodes that are set aside decide: an argument is
+left out, and others are seen, where these are clearly lower then. In doubt, the network sees just the arguments.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations
+from itertools import groupby
 
+import msgspec
 import numpy as np
-from numpy.typing import NDArray
+import torch
 
-from bilevel.lowlevel.encoding import Encoding, Samples
-from bilevel.seeds import FOLDS
-from bilevel.tasks.scene import Array
+from bilevel.lowlevel.encoding import Encoding, FeatureEncoder, ObjectLink, Samples, Situation, encode_episode, sharing
+from bilevel.lowlevel.network import GraphNetwork
+from bilevel.lowlevel.training import CPU, TrainingConfig, split, train
+from bilevel.symbolic.domain import Facts
+from bilevel.tasks.controls import Controls
+from bilevel.tasks.scene import Array, Scene
 
-MOST_SAMPLES = 400  # of a schema: what is fitted takes the cube of it
-MOST_ARGUMENTS = 6  # of a schema: what is tried doubles with each
-PARTS = 5  # in which the episodes are divided, each of them predicted from the others
-LENGTHS = (0.4, 0.8, 1.6)  # scales of the kernel, in standard deviations, by the root of the dimensions
-NOISE = 1e-2  # variance of the controls that nothing explains
-ENOUGH = 0.75  # some arguments suffice where the least error of any is at least so much of the error with them
-NEARLY = 0.5  # and nearly do where it is at least so much: what is told apart must be so beyond noise
+BRIEF = TrainingConfig(epochs=1, updates=1000, learning_rate=3e-3, device=CPU)
+LONGER = msgspec.structs.replace(BRIEF, updates=2000)
+HELD_OUT = 5  # every fifth episode
+MOST_SAMPLES = 40_000  # for brief training
+SEED = 0  # of it
+CLEARLY = 0.75  # an error is clearly lower if it is at most so much of the other
+TYPICAL, MARGIN = 0.95, 1.3  # neighbours are as near as this share of those in demonstrations, and a bit further off
 
 
-def irrelevant_arguments(samples: Samples, encoding: Encoding) -> dict[str, frozenset[int]]:
-    """Return for each schema the numbers of arguments that do not help to predict its controls.
+Recorded = tuple[Sequence[Scene], Sequence[Situation], Array]  # an episode, and the controls as they should be put out
 
-    One argument always stays, and from a single demonstration all do. Those that the network is not told of already are
-    not among them.
+
+def relevant_encoding(
+    encoding: Encoding, controls: Controls, recorded: Callable[[], Iterable[Recorded]], with_links: bool = True
+) -> Encoding:
+    """Return the encoding without irrelevant arguments and, if it shall be so, with helpful links."""
+    spec, parameters = encoding.spec, encoding.parameters
+    untold = {name: set(names) for name, names in spec.untold.items()}
+    for name, numbers in irrelevant_arguments(encode_all(encoding, recorded()), encoding, controls).items():
+        untold[name] = untold.get(name, set()) | {parameters[name][number] for number in numbers}
+    named = {name: tuple(each for each in parameters[name] if each in untold[name]) for name in untold}
+    excluded = {name: frozenset(map(parameters[name].index, names)) for name, names in named.items()}
+    features = FeatureEncoder(replace(spec, untold=named))
+    encoding = replace(encoding, features=features, excluded_parameters=excluded)
+    links = possible_links(encoding, recorded()) if with_links else []
+    if links:
+        linked = replace(encoding, links=tuple(links))
+        links = helpful_links(encode_all(linked, recorded()), linked, controls)
+    return replace(encoding, links=tuple(links))
+
+
+def encode_all(encoding: Encoding, recorded: Iterable[Recorded]) -> Samples:
+    """Return the samples of all episodes."""
+    return Samples.concatenate([encode_episode(encoding, *each, number) for number, each in enumerate(recorded)])
+
+
+def irrelevant_arguments(samples: Samples, encoding: Encoding, controls: Controls) -> dict[str, frozenset[int]]:
+    """Return for each schema the numbers of arguments without which its controls are predicted clearly better.
+
+    One argument always stays. Those that the network is not told of already are not among them.
     """
-    found: dict[str, frozenset[int]] = {}
-    for index, name in enumerate(encoding.schemas):
-        chosen = np.flatnonzero(samples.schemas == index)
-        arguments = seen_arguments(samples, encoding, chosen)
-        if len(np.unique(samples.episodes[chosen])) >= 2 <= len(arguments) <= MOST_ARGUMENTS:
-            kept = _kept(prediction_errors(samples, encoding, chosen, len(arguments)))
-            dropped = frozenset(number for place, number in enumerate(arguments) if kept and place not in kept)
-            found |= {name: dropped} if dropped else {}
-    return found
+    seen = _seen_arguments(samples, encoding)
+    if len(np.unique(samples.episodes)) < 2 or all(len(numbers) < 2 for numbers in seen.values()):
+        return {}
+    whole = brief_errors(*split(samples, HELD_OUT), encoding, controls)
+
+    def gain(untold: Mapping[str, Collection[int]]) -> dict[str, float]:
+        """The error where these are not told, as a share of that where they are, by schema."""
+        errors = brief_errors(*split(without(samples, encoding, untold), HELD_OUT), encoding, controls)
+        return {name: errors[name] / whole[name] for name in untold if name in whole}
+
+    shares: dict[str, dict[int, float]] = {name: {} for name in seen}
+    for place in range(encoding.arity):
+        tried = {name: [numbers[place]] for name, numbers in seen.items() if place < len(numbers) > 1}
+        for name, share in gain(tried).items() if tried else ():
+            shares[name] |= {seen[name][place]: share} if share <= CLEARLY else {}
+    together = {name: sorted(found) for name, found in shares.items() if 1 < len(found) < len(seen[name])}
+    fits = {name for name, share in gain(together).items() if share <= CLEARLY} if together else set()
+    return {
+        name: frozenset(found if name in fits else [min(found, key=lambda number: found[number])])
+        for name, found in shares.items()
+        if found
+    }
 
 
-def without(samples: Samples, encoding: Encoding, untold: dict[str, frozenset[int]]) -> Samples:
+def without(samples: Samples, encoding: Encoding, untold: Mapping[str, Collection[int]]) -> Samples:
     """Return the samples as they are encoded where these arguments are not told, either."""
-    objects = samples.objects.copy()
+    objects, seen = samples.objects.copy(), _seen_arguments(samples, encoding)
     for name, numbers in untold.items():
         rows = np.flatnonzero(samples.schemas == encoding.schemas.index(name))
-        arguments = seen_arguments(samples, encoding, rows)
-        kept = encoding.padded([place for place, number in enumerate(arguments) if number not in numbers])
+        kept = encoding.padded([place for place, number in enumerate(seen[name]) if number not in numbers])
         objects[rows] = samples.objects[rows][:, kept]
     return replace(samples, objects=objects)
 
 
-def seen_arguments(samples: Samples, encoding: Encoding, rows: NDArray[np.int64]) -> list[int]:
-    """The numbers of the arguments that the network is told of, in the order in which it is."""
-    if not len(rows):
-        return []
-    last = samples.objects[rows[0], :, -encoding.arity :].argmax(axis=1).tolist()
-    return list(dict.fromkeys(last))
-
-
-def _kept(errors: dict[tuple[int, ...], float]) -> set[int]:
-    """The arguments that are in one of the smallest sets that suffice, or in one of that size that nearly does.
-
-    Where each of two arguments would do, as a block and the box that it lies in, both stay. Where none is needed, as in
-    a movement that was always the same, the result is empty.
-    """
-    least = min(errors.values())
-    size = next(len(places) for places, error in errors.items() if least >= ENOUGH * error)
-    near = [places for places, error in errors.items() if len(places) == size and least >= NEARLY * error]
-    return set().union(*near)
-
-
-def prediction_errors(
-    samples: Samples, encoding: Encoding, chosen: NDArray[np.int64], arguments: int
-) -> dict[tuple[int, ...], float]:
-    """Return how well controls can be predicted from the agent and from each set of arguments, the smaller ones first.
-
-    That is the mean squared error for episodes that the prediction was not made from.
-    """
-    episodes, places = np.unique(samples.episodes[chosen], return_inverse=True)
-    order = np.random.default_rng(FOLDS).permutation(len(episodes))
-    some = np.unique(np.linspace(0, len(chosen) - 1, MOST_SAMPLES).astype(np.int64))
-    chosen, folds = chosen[some], (order[places] % min(PARTS, len(episodes)))[some]
-    agent = _standardised(samples.globals[chosen][:, : encoding.features.agent_size])
-    seen, targets = _standardised(samples.objects[chosen][..., : -encoding.arity]), samples.targets[chosen]
-    targets = targets - targets.mean(axis=0)
-
-    def error(told: tuple[int, ...]) -> float:
-        inputs = np.concatenate([agent, *(seen[:, place] for place in told)], axis=1).astype(np.float64)
-        inputs = inputs[:, inputs.std(axis=0) > 0]
-        squares = (inputs**2).sum(axis=1)
-        distances = np.maximum(squares[:, None] + squares - 2 * inputs @ inputs.T, 0.0)
-        scales = [2 * length**2 * max(inputs.shape[1], 1) for length in LENGTHS]
-        return min(_error_of_kernel(np.exp(-distances / scale), targets, folds) for scale in scales)
-
-    sets = [told for size in range(arguments + 1) for told in combinations(range(arguments), size)]
-    return {told: error(told) for told in sets}
-
-
-def _error_of_kernel(kernel: NDArray[np.float64], targets: Array, folds: NDArray[np.int64]) -> float:
-    total = 0.0
-    for fold in np.unique(folds):
-        test, rest = folds == fold, folds != fold
-        inner = kernel[np.ix_(rest, rest)] + NOISE * np.eye(int(rest.sum()))
-        predicted = kernel[np.ix_(test, rest)] @ np.linalg.solve(inner, targets[rest])
-        total += float(((predicted - targets[test]) ** 2).sum())
-    return total / targets.size
-
-
-def _standardised(numbers: Array) -> Array:
-    """Each number less its mean, by its standard deviation; those that do not change are 0."""
-    spread = numbers.std(axis=0)
-    found: Array = np.where(spread > 0, (numbers - numbers.mean(axis=0)) / np.where(spread > 0, spread, 1), 0)
+def _seen_arguments(samples: Samples, encoding: Encoding) -> dict[str, list[int]]:
+    """The numbers of the arguments of each schema that the network is told of, in the order in which it is."""
+    found: dict[str, list[int]] = {}
+    for number, name in enumerate(encoding.schemas):
+        first = samples.objects[samples.schemas == number][:1, : encoding.arity, -encoding.arity :]
+        found[name] = list(dict.fromkeys(np.nonzero(first)[2].tolist()))
     return found
+
+
+def possible_links(encoding: Encoding, recorded: Iterable[Recorded]) -> list[ObjectLink]:
+    """Return links for all facts that arguments ever shared with other objects, with what was always so then."""
+    found: dict[tuple[str, str, str, str], tuple[set[str], set[str], list[float]]] = {}
+
+    def facts_about(state: Facts, name: str) -> set[str]:
+        return {predicate for predicate in encoding.unary if (predicate, (name,)) in state}
+
+    for scenes, situations, _ in recorded:
+        steps = zip(situations, scenes, strict=True)
+        for (state, _, action), stretch in groupby(steps, key=lambda step: step[0]):
+            _, scene = next(stretch)
+            for number, argument in enumerate(action.arguments if action else ()):
+                assert action is not None
+                for predicate in sorted({fact for fact, names in state if argument in names}):
+                    others = [
+                        name
+                        for name in sorted(sharing(state, predicate, action, number).intersection(scene.roster.row))
+                        if encoding.features.mask([scene.roster.objects[name]]).any()
+                    ]
+                    for name, step in encoding.steps(scene, action, others).items():
+                        parameter = encoding.parameters[action.name][number]
+                        key = (action.name, scene.roster.objects[name], predicate, parameter)
+                        about, given = facts_about(state, name), facts_about(state, argument)
+                        where, always, near = found.setdefault(key, (about, given, []))
+                        where &= about
+                        always &= given
+                        near.append(step)
+    links = []
+    for key, (where, always, near) in sorted(found.items()):
+        within = MARGIN * float(np.quantile(near, TYPICAL))
+        links.append(
+            ObjectLink(*key, tuple(sorted(where)), tuple(sorted(always)), within if np.isfinite(within) else None)
+        )
+    return links
+
+
+def helpful_links(samples: Samples, encoding: Encoding, controls: Controls) -> list[ObjectLink]:
+    """Return the links of those schemas whose controls are predicted clearly better with their links than without.
+
+    In the place of which argument neighbours are seen is decided likewise. What counts are errors where there are more
+    neighbours than in training, as they have to be low for more than were ever shown; or where there are any at all.
+    """
+    best: dict[str, str] = {}
+    for name in sorted({link.action for link in encoding.links}):
+        own = samples.where(samples.schemas == encoding.schemas.index(name))
+        neighbours = own.objects[:, encoding.arity :].any(axis=2).sum(axis=1)
+        is_held_out = np.isin(own.episodes, split(own, HELD_OUT)[1].episodes)
+        is_counted = neighbours == neighbours.max() if neighbours.max() > 1 else is_held_out & (neighbours > 0)
+        shown, counted = own.where(~is_held_out & ~is_counted), own.where(is_counted)
+        if not (len(shown) and len(counted)):
+            continue
+        alone = (unlinked(shown, encoding), unlinked(counted, encoding), replace(encoding, links=()))
+        least = CLEARLY * brief_errors(*alone, controls, LONGER)[name]
+        for number in _seen_arguments(own, encoding)[name]:
+            parameter = encoding.parameters[name][number]
+            error = brief_errors(shown, counted, _seen_instead(encoding, {name: parameter}), controls, LONGER)[name]
+            if error <= least:
+                least, best[name] = error, parameter
+    return [link for link in _seen_instead(encoding, best).links if link.instead]
+
+
+def _seen_instead(encoding: Encoding, parameters: Mapping[str, str]) -> Encoding:
+    """Return the encoding in which neighbours are seen in the places of these parameters, by schema, and no others."""
+    links = (msgspec.structs.replace(link, instead=parameters.get(link.action, "")) for link in encoding.links)
+    return replace(encoding, links=tuple(links))
+
+
+def unlinked(samples: Samples, encoding: Encoding) -> Samples:
+    """Return the samples as they are encoded without any links."""
+    kept = np.delete(np.arange(encoding.object_size), encoding.kind_columns)
+    return replace(samples, objects=samples.objects[:, : encoding.arity, kept])
+
+
+def brief_errors(
+    shown: Samples, counted: Samples, encoding: Encoding, controls: Controls, config: TrainingConfig = BRIEF
+) -> dict[str, float]:
+    """Return the mean error of a network that was briefly trained on `shown`, for the other samples, by schema."""
+    shown = shown.where(np.arange(len(shown)) % max(1, len(shown) // MOST_SAMPLES) == 0)
+    trained = train(shown, lambda: GraphNetwork(encoding, controls), SEED, config)
+    network = GraphNetwork(encoding, controls)
+    network.load_state_dict({name: torch.from_numpy(array) for name, array in trained.weights.items()})
+    with torch.no_grad():
+        outputs, targets = network.predict(network.table(counted), torch.arange(len(counted)))
+    outputs = outputs.softmax(dim=1) if network.is_choice else outputs
+    errors = (outputs - targets).square().mean(dim=1).numpy()
+    schemas = {name: counted.schemas == number for number, name in enumerate(encoding.schemas)}
+    return {name: float(errors[chosen].mean()) for name, chosen in schemas.items() if chosen.any()}

@@ -19,7 +19,7 @@ import msgspec
 
 from bilevel.files import write_atomically
 from bilevel.json_files import Count, Name, decode, encode, read_bytes
-from bilevel.lowlevel.encoding import Encoding, encoding_of
+from bilevel.lowlevel.encoding import Encoding, ObjectLink, encoding_of
 from bilevel.lowlevel.numpy_network import (
     NumpyNetwork,
     Weights,
@@ -92,6 +92,7 @@ class Card(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     longest: dict[str, Count] = {}  # demonstration of each schema, in steps
     switches: list[Count] | None = None  # numbers of a control that open or close something, if that is known
     still: list[float] | None = None  # a control that does nothing, if the task names one
+    links: tuple[ObjectLink, ...] = ()  # to what the network sees beside what an action names
     estimation: Estimation | None = None  # of what is seen; older policies have none
     thresholds: dict[str, float] = {}  # of labels; older policies may have some, which mean nothing
     measured: Measured | None = None  # where that was done, and kept here
@@ -207,7 +208,7 @@ class LearnedPolicy:
 
     def low(self, network: Callable[[Encoding, Controls], Any] | None = None) -> LowLevelPolicy:
         """Return the low level: NumPy's, or one that runs a network of another kind in torch."""
-        encoding, shape = encoding_of(self.domain, self.spec), self.card.network
+        encoding, shape = encoding_of(self.domain, self.spec, self.card.links), self.card.network
         if shape.kind == GRAPH:
             return NumpyNetwork(encoding, self.card.controls, self.weights, shape.rounds)
         if network is None:
@@ -234,7 +235,7 @@ def read_policy(folder: Path) -> LearnedPolicy:
     if card.method != BISON:
         raise BadInput(f"{folder / POLICY}: a policy of the method {card.method!r}, not of {BISON}")
     domain, weights = read_domain_and_weights(folder)
-    encoding = encoding_of(domain, read_spec(card.spec))
+    encoding = encoding_of(domain, read_spec(card.spec), card.links)
     check_encoding(symbols_of(encoding), card.encoding, folder / DOMAIN)
     if card.network.kind == GRAPH:
         shapes = weight_shapes(encoding, card.controls, card.network.hidden, card.network.rounds)
