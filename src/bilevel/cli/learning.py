@@ -32,7 +32,7 @@ CONFIG = ("complete", "relevance", "recorded_actions", "algorithm")  # and of le
 @option("--relevance", "on|off", "Leave out arguments that play no part in actions (by default on with `best`).")
 @option("--symmetries", "on|off", "Train on mirrored samples, too, where that is possible (by default on with `best`).")
 @option("--batch-size", "N>0", "How many samples each step of training is made of (by default 128).", name="batch")
-@option("--learning-rate", "X>0", "Of training at first; it falls to 0 along a cosine (by default 0.001).")
+@option("--learning-rate", "X>0", "Of training at first; it falls to 0 along a cosine (by default as the preset says).")
 @option("--hidden", "N>0", "Width of the layers (by default 64).")
 @option("--device", ("auto", "cpu", "cuda"), "What to train on; `auto` takes a GPU where torch can use one.", "auto")
 @option("--dagger-rounds", "N", "How many rounds of DAgger; 0 for none (by default as the preset says).", name="rounds")

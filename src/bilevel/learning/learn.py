@@ -111,7 +111,7 @@ PRESETS: Mapping[str, LearningConfig] = {
         complete=True,
         relevance=True,
         recorded_actions=True,
-        training=TrainingConfig(epochs=8, updates=5000, symmetries=True, hold_out_from=10),
+        training=TrainingConfig(epochs=8, updates=5000, learning_rate=3e-3, symmetries=True, hold_out_from=10),
         dagger=DaggerConfig(rounds=2),
     ),
 }
