@@ -59,6 +59,7 @@ class NumpyNetwork:
             self._object_bias = np.concatenate([self._object_bias, self._bias["key"]])
         self._seen_weight, self._about_weight = map(np.ascontiguousarray, np.split(objects, [seen]))
         self._conditions: tuple[Facts, Facts, Action, Roster] | None = None
+        self.looks_at = ""  # instead of what the action names: the neighbour that the last control regards most, if any
 
     def control(self, scene: Scene, state: Facts, goal: Facts, action: Action) -> Control:
         """Return the control for an action; `BadInput` where the weights are too large for numbers to stay finite."""
@@ -88,6 +89,7 @@ class NumpyNetwork:
         schema = encoding.schema_index(action)
         self._action = weight["embed.action"][schema] + bias["embed.action"]
         self._rows, self._mask, about = encoding.seen_objects(scene, state, goal, action)
+        self._names, self.looks_at = [scene.roster.names[row] for row in self._rows[encoding.arity :]], ""
         self._objects = about @ self._about_weight + self._object_bias
         if self._query is not None:
             self._objects[:, self._hidden :] += self._query[schema]
@@ -106,6 +108,7 @@ class NumpyNetwork:
         scores = np.exp(scores - scores.max())
         others = scores[arity:]
         share = self._is_replaced * (others.sum() / (scores[:arity] + others.sum()))[:, None]
+        self.looks_at = self._names[int(others.argmax())] if share.max() > 0.5 else ""
         instead = others @ embedded[arity:] / max(float(others.sum()), 1e-30) + self._which
         attended: Array = (1 - share) * embedded[:arity] + share * instead
         return attended

@@ -111,11 +111,13 @@ class LogEntry:
     match: Match | None = None
     incidents: tuple[Incident, ...] = ()  # at this very step
     before: LogEntry | None = field(default=None, repr=False, compare=False)
+    looks_at: str = ""  # at first, in the place of something that the action names
 
     @property
     def sentence(self) -> str | None:
-        """Why this is done, in English."""
-        return sentence(*self.match) if self.match else None
+        """Why this is done, in English, and with regard to what else."""
+        looks = f" It looks at {self.looks_at}." if self.looks_at else ""
+        return f"{sentence(*self.match)}{looks}" if self.match else None
 
 
 @dataclass
@@ -148,6 +150,7 @@ class Episode:
         action: Action | None,
         events: tuple[str, ...],
         incidents: Sequence[Incident],
+        looks_at: str = "",
     ) -> None:
         """Add an entry for the present step if anything is new; known `incidents` are left out."""
         last = self.entries[-1] if self.entries else None
@@ -157,7 +160,8 @@ class Episode:
             match = self.rules.explain(state, goal) if self.explain and self.rules and action else None
             if match is not None and match.action != action:  # what is done is not what the rules say
                 match = None
-            self.entries.append(LogEntry(self.steps, state, goal, action, events, match, new_incidents, last))
+            entry = LogEntry(self.steps, state, goal, action, events, match, new_incidents, last, looks_at)
+            self.entries.append(entry)
             self._remarks, self._noted = [], self._noted + len(new_incidents)
 
     def remark(self, event: str) -> None:

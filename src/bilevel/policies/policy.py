@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from bilevel.lowlevel.encoding import Unseen
+from bilevel.lowlevel.numpy_network import NumpyNetwork
 from bilevel.policies.episode import Incident
 from bilevel.rules.rule_policy import RulePolicy
 from bilevel.symbolic.domain import NO_FACTS, Action, BadInput, Domain, Facts
@@ -26,6 +27,7 @@ class Policy:
     incidents: Sequence[Incident] = ()  # the times in this episode that it could not go on as usual
     rules: RulePolicy | None = None  # that it follows, and can be explained by
     domain: Domain | None = None  # whose actions it does, where it is not that of the task
+    looks_at = ""  # the object that it sees in the place of one that its action names, if there is one
     is_memoryless = False  # whether what it does depends on what it sees alone
     acts_elsewhere = False  # in a process of its own
 
@@ -151,7 +153,9 @@ class BilevelPolicy(LabellingPolicy):
 
     def control(self, action: Action) -> Control:
         """How to do an action in what was seen last."""
-        return self.low.control(self.scene, self.state, self.goal, action)
+        control = self.low.control(self.scene, self.state, self.goal, action)
+        self.looks_at = self.low.looks_at if isinstance(self.low, NumpyNetwork) else ""
+        return control
 
     def given(self, control: Control | None) -> Control | None:
         """Note the control that is given, which the estimator has to know, and return it."""

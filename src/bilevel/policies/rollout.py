@@ -66,7 +66,7 @@ def rollout(
             break
         executed = perturb(control) if perturb else control
         if policy.labels:
-            episode.note(policy.state, policy.goal, policy.action, env.events, policy.incidents)
+            episode.note(policy.state, policy.goal, policy.action, env.events, policy.incidents, policy.looks_at)
         if callback:
             callback(Transition(scene, env.events, control, executed, episode))
         is_at_rest = rest is not None and rest.look(scene) >= LONG and not env.is_restless
