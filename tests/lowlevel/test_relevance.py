@@ -84,7 +84,7 @@ def row_scene(rng: np.random.Generator, blocks: int, lost: bool) -> tuple[Scene,
 
 def row_episodes() -> list[Recorded]:
     rng, episodes = np.random.default_rng(0), list[Recorded]()
-    for _ in range(400):
+    for _ in range(200):
         steps = [row_scene(rng, int(rng.integers(3)), rng.random() < 0.02) for _ in range(5)]
         situations = [(state, frozenset[Atom](), PUT_IN_ROW) for _, state, _ in steps]
         targets = np.array([[target] for *_, target in steps], np.float32)
@@ -100,7 +100,7 @@ def test_what_is_in_the_way_is_seen_and_however_much_of_it_there_is() -> None:
     assert link.where == ("stands",)
     assert link.within is not None
     assert 0.1 <= link.within < 1
-    config = TrainingConfig(epochs=4, updates=4000, learning_rate=3e-3)
+    config = TrainingConfig(epochs=4, updates=2000, learning_rate=3e-3)
     trained = train(encode_all(encoding, episodes), lambda: GraphNetwork(encoding, ONE), 0, config)
     network, rng = NumpyNetwork(encoding, ONE, trained.weights, 2), np.random.default_rng(1)
     for blocks in (0, 2, 9):

@@ -91,8 +91,8 @@ def diagnose_episodes(manifest: Manifest, domain: Domain, episodes: Iterable[Lab
     if samples and isinstance(space, BoxControls):
         first = np.asarray(space.decode(samples.targets[0]), float).ravel()
         constant = {int(index): round(first[index], 6) for index in np.flatnonzero(np.ptp(samples.targets, 0) < 1e-6)}
-    verdicts = _judge_rules(contents, domain, achieved), _judge_network(contents, samples, encoding, space, unseen)
-    return Diagnosis(manifest, contents, constant, *verdicts)
+    for_network = _judge_network(contents, samples, _untold(samples, encoding, space), unseen)
+    return Diagnosis(manifest, contents, constant, _judge_rules(contents, domain, achieved), for_network)
 
 
 def _judge_rules(contents: Contents, domain: Domain, achieved: Sequence[bool]) -> Learnability:
@@ -139,9 +139,7 @@ def _why_no_rules(contents: Contents, domain: Domain) -> str:
     return "no fact of a goal becomes true by the effects of an action; compare goal, labels and domain"
 
 
-def _judge_network(
-    contents: Contents, samples: Samples | None, encoding: Encoding, controls: Controls, unseen: str
-) -> Learnability:
+def _judge_network(contents: Contents, samples: Samples | None, untold: Iterator[str], unseen: str) -> Learnability:
     """Say which steps a network could be trained on, and of which actions what is seen does not tell the controls."""
     if contents.without_controls:
         return Learnability(
@@ -150,18 +148,20 @@ def _judge_network(
     if unseen:
         return Learnability("no", unseen)
     if not samples:
-        return Learnability("no", f"no step has an action{'' if encoding.schemas else ', as the domain has none'}")
-    untold = ", ".join(f"'{name}'" for name in _untold(samples, encoding, controls))
-    doubts = [f"what is seen does not tell the controls of {untold}"] if untold else []
+        return Learnability(
+            "no", f"no step has an action{'' if contents.domain.schemas else ', as the domain has none'}"
+        )
+    names = ", ".join(f"'{name}'" for name in untold)
+    doubts = [f"what is seen does not tell the controls of {names}"] if names else []
     beyond = (np.abs(samples.targets) > 1.001).any(axis=1).mean()
     if beyond > 1 - NEARLY_ALL:
         doubts.append(f"controls leave their bounds, to which a policy's are clipped, in {beyond:.0%} of the steps")
     return _verdict(f"{len(samples)} of {contents.steps} steps have an action", doubts)
 
 
-def _untold(samples: Samples, encoding: Encoding, controls: Controls) -> Iterator[str]:
+def _untold(samples: Samples | None, encoding: Encoding, controls: Controls) -> Iterator[str]:
     """Yield the schemas whose controls a network does not predict in episodes that it was not trained on."""
-    if len(np.unique(samples.episodes)) >= FEWEST:
+    if samples and len(np.unique(samples.episodes)) >= FEWEST:
         for name, error in brief_errors(*split(samples, HELD_OUT), encoding, controls).items():
             if error > UNTOLD * samples.targets[samples.schemas == encoding.schemas.index(name)].var(axis=0).mean():
                 yield name

@@ -356,7 +356,6 @@ class LabelledData:
     samples: Samples
     seeds: tuple[Problem, ...]  # a problem for each kind of beginning
     longest: dict[str, int]  # demonstration of each schema, in steps
-    irrelevant: dict[str, tuple[str, ...]]  # parameters of each schema that are not told
 
 
 def label_demonstrations(
@@ -397,13 +396,8 @@ def label_demonstrations(
     encoding = encoding_of(domain, spec)
     if config.relevance:
         encoding = relevant_encoding(encoding, demonstrations.controls, recorded, with_links)
-    left_out = {
-        schema: [name for name in names if name not in spec.untold.get(schema, ())]
-        for schema, names in encoding.spec.untold.items()
-    }
-    irrelevant = {schema: tuple(names) for schema, names in left_out.items() if names}
     seeds, samples = seed_problems(domain, beginnings), encode_all(encoding, recorded())
-    return LabelledData(rules, encoding, samples, seeds, dict(sorted(longest.items())), irrelevant)
+    return LabelledData(rules, encoding, samples, seeds, dict(sorted(longest.items())))
 
 
 def _labelled(
@@ -462,11 +456,12 @@ def _learn_bilevel(
         return partial(BilevelAgent, domain, rules, commit, make_low, translation)
 
     rounds = run.train(data.samples, make_network, make_agent, partial(encode_episode, encoding))
-    kind = type(make_network()).__name__
-    shape = NetworkShape(kind) if network else NetworkShape(GRAPH, config.hidden, config.rounds)
+    shape = (
+        NetworkShape(type(make_network()).__name__) if network else NetworkShape(GRAPH, config.hidden, config.rounds)
+    )
     rules, commit, statement = rules_after(rounds)
-    sees = {"sees": [str(link) for link in encoding.links]} if encoding.links else {}
-    summary = {"irrelevant": data.irrelevant, **sees, "rules_shown": len(data.rules), "completion": statement}
+    seen = {"irrelevant": encoding.spec.untold, "sees": [str(link) for link in encoding.links]}
+    summary = {**seen, "rules_shown": len(data.rules), "completion": statement}
     card = msgspec.structs.replace(
         _card(run, rounds[-1], BISON, symbols_of(encoding), shape, summary),
         longest=data.longest,

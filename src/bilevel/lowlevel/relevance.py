@@ -24,7 +24,9 @@ from bilevel.symbolic.domain import Facts
 from bilevel.tasks.controls import Controls
 from bilevel.tasks.scene import Array, Scene
 
-BRIEF = TrainingConfig(epochs=1, updates=1000, learning_rate=3e-3, device=CPU)
+BRIEF = TrainingConfig(
+    epochs=1, updates=1000, learning_rate=3e-3, device=CPU, hold_out_from=2**31
+)  # it learns from all
 LONGER = msgspec.structs.replace(BRIEF, updates=2000)
 HELD_OUT = 5  # every fifth episode
 MOST_SAMPLES = 40_000  # for brief training

@@ -160,7 +160,7 @@ class LearnedPolicy:
     @property
     def digest(self) -> str:
         """Equal for policies that decide and move alike."""
-        parts = [*(text.encode() for text in self.texts().values()), weights_data(self.weights)]
+        parts = [*map(str.encode, (*self.texts().values(), *map(str, self.card.links))), weights_data(self.weights)]
         if self.card.estimation:
             parts.append(self.card.estimation.digest.encode())
         return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()
@@ -319,9 +319,8 @@ def find_folder(source: Path | str) -> Path:
     path = Path(source)
     if os.path.exists(path) or len(path.parts) != 1:
         return path
-    task = registered_task(path.name)
-    if task is not None and task.pretrained:
-        return Path(task.pretrained)
-    names = ", ".join(pretrained_policies())
-    remedy = f", or name a pretrained policy: {names}" if names else ""
+    known = pretrained_policies()
+    if path.name in known:
+        return known[path.name]
+    remedy = f", or name a pretrained policy: {', '.join(known)}" if known else ""
     raise BadInput(f"{path}: there is no such folder; `bilevel learn` makes one{remedy}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from time import perf_counter, thread_time
 from typing import Annotated, NamedTuple
 
@@ -59,8 +60,9 @@ def rollout(
         policy.reset(scene)
     outcome = SUCCESS if env.is_done_already else None
     while outcome is None:
-        with thinking:
-            control = _control(policy, scene)
+        control = None  # where the policy does not know what to do, or does not see what it would do it to
+        with thinking, suppress(Unseen):
+            control = policy.act(scene)
         if control is None:
             outcome = NO_ACTION
             break
@@ -87,14 +89,6 @@ def rollout(
     return episode
 
 
-def _control(policy: Policy, scene: Scene) -> Control | None:
-    """Return the policy's control; `None` where it does not know what to do, or does not see what it would do it to."""
-    try:
-        return policy.act(scene)
-    except Unseen:
-        return None
-
-
 def cpu_seconds() -> float:
     """Return the CPU seconds of this thread so far, and those of all programs that this process has waited for."""
     programs = os.times()
@@ -119,7 +113,6 @@ class Stopwatch:
 
 # Rest
 
-STILL = 1e-6  # metres, and whatever else is measured: about what rounding does to a number of 32 bits
 LONG = 1000  # steps
 
 
@@ -131,8 +124,8 @@ class RestWatch:
     seen, the same is done, and the same comes of it, for ever.
     """
 
-    def __init__(self, still: float = STILL) -> None:
-        """What changes by no more than `still` has not moved."""
+    def __init__(self, still: float = 1e-6) -> None:
+        """What changes by no more than `still`, at first about a rounding error of 32 bits, has not moved."""
         self._still = still
         self._seen: Scene | None = None  # since when
         self.steps = 0
