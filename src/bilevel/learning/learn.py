@@ -367,8 +367,7 @@ def label_demonstrations(
 ) -> LabelledData:
     """Label every demonstration, learn the rules, and encode the samples, by the paper's settings if none are given.
 
-    With `relevance`, arguments are left out that play no part in how their actions are done, as far as they show, and
-    other objects are seen that do, unless it is without links, for a network that knows of none.
+    With `relevance`, it is found what the network sees; without links, it is nothing but arguments.
     """
     config = config or LearningConfig()
     domain, spec = demonstrations.domain, demonstrations.spec
@@ -460,8 +459,7 @@ def _learn_bilevel(
         NetworkShape(type(make_network()).__name__) if network else NetworkShape(GRAPH, config.hidden, config.rounds)
     )
     rules, commit, statement = rules_after(rounds)
-    seen = {"irrelevant": encoding.spec.untold, "sees": [str(link) for link in encoding.links]}
-    summary = {**seen, "rules_shown": len(data.rules), "completion": statement}
+    summary = {"irrelevant": encoding.spec.untold, "rules_shown": len(data.rules), "completion": statement}
     card = msgspec.structs.replace(
         _card(run, rounds[-1], BISON, symbols_of(encoding), shape, summary),
         longest=data.longest,

@@ -116,8 +116,7 @@ class LogEntry:
     @property
     def sentence(self) -> str | None:
         """Why this is done, in English, and with regard to what else."""
-        looks = f" It looks at {self.looks_at}." if self.looks_at else ""
-        return f"{sentence(*self.match)}{looks}" if self.match else None
+        return sentence(*self.match) + f" It looks at {self.looks_at}." * bool(self.looks_at) if self.match else None
 
 
 @dataclass
@@ -160,8 +159,7 @@ class Episode:
             match = self.rules.explain(state, goal) if self.explain and self.rules and action else None
             if match is not None and match.action != action:  # what is done is not what the rules say
                 match = None
-            entry = LogEntry(self.steps, state, goal, action, events, match, new_incidents, last, looks_at)
-            self.entries.append(entry)
+            self.entries.append(LogEntry(self.steps, state, goal, action, events, match, new_incidents, last, looks_at))
             self._remarks, self._noted = [], self._noted + len(new_incidents)
 
     def remark(self, event: str) -> None:

@@ -151,6 +151,7 @@ class LearnedPolicy:
             return texts
         shown, statement = (self.card.summary.get(key) for key in ("rules_shown", "completion"))
         about = [domain_line(self.domain.name), f"learned from demonstrations of {self.card.task}"]
+        about += map(str, self.card.links)
         if statement:
             completed = f"these show the first {shown}; the others complete them"
             about.append(f"{completed if shown != len(self.rules) else 'nothing had to be added'}:")
@@ -160,7 +161,7 @@ class LearnedPolicy:
     @property
     def digest(self) -> str:
         """Equal for policies that decide and move alike."""
-        parts = [*map(str.encode, (*self.texts().values(), *map(str, self.card.links))), weights_data(self.weights)]
+        parts = [*(text.encode() for text in self.texts().values()), weights_data(self.weights)]
         if self.card.estimation:
             parts.append(self.card.estimation.digest.encode())
         return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()
