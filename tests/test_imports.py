@@ -81,6 +81,7 @@ LAYERS: Mapping[str, Allowed] = {
 ONLY_IN = {
     "torch": (
         "lowlevel.network",
+        "lowlevel.relevance",
         "lowlevel.training",
         "methods.end_to_end",
         "methods.lerobot_server",

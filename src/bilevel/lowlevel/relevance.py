@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -32,6 +33,7 @@ HELD_OUT = 5  # every fifth episode
 MOST_SAMPLES = 40_000  # for brief training
 SEED = 0  # of it
 CLEARLY = 0.75  # an error is clearly lower if it is at most so much of the other
+USUALLY = 0.8  # of the times that something is seen
 TYPICAL, MARGIN = 0.95, 1.3  # neighbours are as near as this share of those in demonstrations, and a bit further off
 
 
@@ -110,12 +112,20 @@ def _seen_arguments(samples: Samples, encoding: Encoding) -> dict[str, list[int]
     return found
 
 
-def possible_links(encoding: Encoding, recorded: Iterable[Recorded]) -> list[ObjectLink]:
-    """Return links for all facts that arguments ever shared with other objects, with what was always so then."""
-    found: dict[tuple[str, str, str, str], tuple[set[str], set[str], list[float]]] = {}
+class _Sighting(NamedTuple):
+    """That an argument shared a fact with another object: what held of either alone, and how far off it was."""
 
-    def facts_about(state: Facts, name: str) -> set[str]:
-        return {predicate for predicate in encoding.unary if (predicate, (name,)) in state}
+    about: frozenset[str]
+    given: frozenset[str]
+    step: float
+
+
+def possible_links(encoding: Encoding, recorded: Iterable[Recorded]) -> list[ObjectLink]:
+    """Return links for all facts that arguments ever shared with other objects, with what was nearly always so then."""
+    found: dict[tuple[str, str, str, str], list[_Sighting]] = {}
+
+    def facts_about(state: Facts, name: str) -> frozenset[str]:
+        return frozenset(predicate for predicate in encoding.unary if (predicate, (name,)) in state)
 
     for scenes, situations, _ in recorded:
         steps = zip(situations, scenes, strict=True)
@@ -132,42 +142,50 @@ def possible_links(encoding: Encoding, recorded: Iterable[Recorded]) -> list[Obj
                     for name, step in encoding.steps(scene, action, others).items():
                         parameter = encoding.parameters[action.name][number]
                         key = (action.name, scene.roster.objects[name], predicate, parameter)
-                        about, given = facts_about(state, name), facts_about(state, argument)
-                        where, always, near = found.setdefault(key, (about, given, []))
-                        where &= about
-                        always &= given
-                        near.append(step)
-    links = []
-    for key, (where, always, near) in sorted(found.items()):
-        within = MARGIN * float(np.quantile(near, TYPICAL))
-        links.append(
-            ObjectLink(*key, tuple(sorted(where)), tuple(sorted(always)), within if np.isfinite(within) else None)
-        )
-    return links
+                        seen = _Sighting(facts_about(state, name), facts_about(state, argument), step)
+                        found.setdefault(key, []).append(seen)
+    return [_link(key, sightings, encoding.unary) for key, sightings in sorted(found.items())]
+
+
+def _link(key: tuple[str, str, str, str], sightings: list[_Sighting], unary: Sequence[str]) -> ObjectLink:
+    """Return the link to what was sighted, without what was there by accident."""
+
+    def usual(sets: Sequence[frozenset[str]]) -> tuple[str, ...]:
+        return tuple(name for name in unary if sum(name in each for each in sets) >= USUALLY * len(sets))
+
+    where, given = usual([each.about for each in sightings]), usual([each.given for each in sightings])
+    near = [each.step for each in sightings if each.about.issuperset(where) and each.given.issuperset(given)]
+    within = MARGIN * float(np.quantile(near, TYPICAL)) if near else np.inf
+    return ObjectLink(*key, where, given, within if np.isfinite(within) else None)
 
 
 def helpful_links(samples: Samples, encoding: Encoding, controls: Controls) -> list[ObjectLink]:
     """Return the links of those schemas whose controls are predicted clearly better with their links than without.
 
-    In the place of which argument neighbours are seen is decided likewise. What counts are errors where there are more
-    neighbours than in training, as they have to be low for more than were ever shown; or where there are any at all.
+    In the place of which argument neighbours are seen is decided likewise. What counts are errors where there are
+    neighbours, and where there are more of them than in training: they have to be low for more than were ever shown.
     """
     best: dict[str, str] = {}
     for name in sorted({link.action for link in encoding.links}):
         own = samples.where(samples.schemas == encoding.schemas.index(name))
         neighbours = own.objects[:, encoding.arity :].any(axis=2).sum(axis=1)
         is_held_out = np.isin(own.episodes, split(own, HELD_OUT)[1].episodes)
-        is_counted = neighbours == neighbours.max() if neighbours.max() > 1 else is_held_out & (neighbours > 0)
-        shown, counted = own.where(~is_held_out & ~is_counted), own.where(is_counted)
-        if not (len(shown) and len(counted)):
+        is_more = neighbours == max(neighbours.max(), 2)
+        shown = own.where(~is_held_out & ~is_more)
+        counted = [own.where(part) for part in (is_held_out & (neighbours > 0), is_more) if part.any()]
+        if not (len(shown) and counted):
             continue
-        alone = (unlinked(shown, encoding), unlinked(counted, encoding), replace(encoding, links=()))
-        least = CLEARLY * brief_errors(*alone, controls, LONGER)[name]
+        plain = replace(encoding, links=())
+        network = _briefly_trained(unlinked(shown, encoding), plain, controls, LONGER)
+        alone = [_mean_errors(network, unlinked(part, encoding))[name] for part in counted]
+        least = CLEARLY
         for number in _seen_arguments(own, encoding)[name]:
             parameter = encoding.parameters[name][number]
-            error = brief_errors(shown, counted, _seen_instead(encoding, {name: parameter}), controls, LONGER)[name]
-            if error <= least:
-                least, best[name] = error, parameter
+            network = _briefly_trained(shown, _seen_instead(encoding, {name: parameter}), controls, LONGER)
+            errors = [_mean_errors(network, part)[name] for part in counted]
+            share = max(error / other for error, other in zip(errors, alone, strict=True))
+            if share <= least:
+                least, best[name] = share, parameter
     return [link for link in _seen_instead(encoding, best).links if link.instead]
 
 
@@ -183,17 +201,24 @@ def unlinked(samples: Samples, encoding: Encoding) -> Samples:
     return replace(samples, objects=samples.objects[:, : encoding.arity, kept])
 
 
-def brief_errors(
-    shown: Samples, counted: Samples, encoding: Encoding, controls: Controls, config: TrainingConfig = BRIEF
-) -> dict[str, float]:
+def brief_errors(shown: Samples, counted: Samples, encoding: Encoding, controls: Controls) -> dict[str, float]:
     """Return the mean error of a network that was briefly trained on `shown`, for the other samples, by schema."""
+    return _mean_errors(_briefly_trained(shown, encoding, controls, BRIEF), counted)
+
+
+def _briefly_trained(shown: Samples, encoding: Encoding, controls: Controls, config: TrainingConfig) -> GraphNetwork:
     shown = shown.where(np.arange(len(shown)) % max(1, len(shown) // MOST_SAMPLES) == 0)
     trained = train(shown, lambda: GraphNetwork(encoding, controls), SEED, config)
     network = GraphNetwork(encoding, controls)
     network.load_state_dict({name: torch.from_numpy(array) for name, array in trained.weights.items()})
+    return network
+
+
+def _mean_errors(network: GraphNetwork, counted: Samples) -> dict[str, float]:
+    """Return the mean error for samples, by schema."""
     with torch.no_grad():
         outputs, targets = network.predict(network.table(counted), torch.arange(len(counted)))
     outputs = outputs.softmax(dim=1) if network.is_choice else outputs
     errors = (outputs - targets).square().mean(dim=1).numpy()
-    schemas = {name: counted.schemas == number for number, name in enumerate(encoding.schemas)}
+    schemas = {name: counted.schemas == number for number, name in enumerate(network.encoding.schemas)}
     return {name: float(errors[chosen].mean()) for name, chosen in schemas.items() if chosen.any()}
