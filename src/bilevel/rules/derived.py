@@ -209,15 +209,14 @@ def without_paths(
     """
     found: list[tuple[Rule, Rule]] = []
     kinds, predicates = path_predicates(domain), dict(domain.predicates)
-    by_length: dict[str, Mapping[int, list[tuple[str, ...]]]] = {}  # of each path
+    rules = tuple(rules)
+    by_length = {name: _path_rows(_links_of(name, state)) for name in {p.predicate for p in map(path_of, rules) if p}}
     facts: dict[str, list[tuple[str, ...]]] = {}
     for rule in rules:
         path = path_of(rule)
         if path is None:
             found.append((rule, rule))
             continue
-        if path.predicate not in by_length:
-            by_length[path.predicate] = _path_rows(_links_of(path.predicate, state))
         for length, rows in sorted(by_length[path.predicate].items()):
             name = f"{path.predicate}{length}"
             facts[name], predicates[name] = rows, replace(kinds[path.predicate], name=name)

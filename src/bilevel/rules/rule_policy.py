@@ -33,8 +33,7 @@ class RulePolicy:
         self.follow(rules)
 
     def __repr__(self) -> str:
-        noun = "rule" if len(self.rules) == 1 else "rules"
-        return f"RulePolicy({self.domain.name}: {len(self.rules)} {noun})"
+        return f"RulePolicy({self.domain.name}: {len(self.rules)} rule{'s' * (len(self.rules) != 1)})"
 
     def follow(self, rules: Sequence[Rule]) -> None:
         """Follow these rules from the next choice on."""

@@ -1,8 +1,7 @@
 """The rule engine: finds the rule that fires while facts come and go, at a cost that does not grow with the objects.
 
-`choose` agrees with the first of `matching.matches_in_order`, which is its definition and its test. There are two
-executors of the same plans with the same face: a compiled one, and one in Python, which is quicker where objects are
-few.
+`choose` agrees with the first of `matching.matches_in_order`, which is its definition and its test. Two executors of
+the same plans have the same face: a compiled one, and one in Python, which is quicker where objects are few.
 """
 
 from __future__ import annotations
@@ -104,8 +103,7 @@ class RuleEngine:
     def of_problem(cls, rules: Sequence[Rule], domain: Domain, problem: PackedProblem, commit: bool) -> RuleEngine:
         """Return a compiled engine for a problem that is numbers already; it follows its own actions alone."""
         if orders_of(rules) or any(map(path_of, rules)) or closures_in(rules, domain):
-            whole = problem.unpacked
-            kinds = whole.all_objects(domain)
+            whole, kinds = problem.unpacked, problem.all_objects(domain)
             return cls(rules, domain, whole.state, whole.goal, kinds, commit=commit, is_compiled=True)
         engine = cls((), domain, NO_FACTS, NO_FACTS, {}, commit=commit)
         engine._begin([(rule, rule) for rule in rules], domain, contents_of_problem(domain, problem))
