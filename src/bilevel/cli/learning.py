@@ -29,7 +29,7 @@ CONFIG = ("complete", "relevance", "recorded_actions", "algorithm")  # and of le
 @option("--seed", "SEED", "Decides the first weights, the order of the samples, and how DAgger rollouts begin.", 0)
 @option("--epochs", "N>0", "How often training goes over the demonstrations (by default as the preset says).")
 @option("--updates", "N", "Steps of training over all epochs; 0 for one pass an epoch (by default as the preset says).")
-@option("--relevance", "on|off", "Leave out arguments that play no part in actions (by default on with `best`).")
+@option("--relevance", "on|off", "Find out which objects play a part in actions (by default on with `best`).")
 @option("--symmetries", "on|off", "Train on mirrored samples, too, where that is possible (by default on with `best`).")
 @option("--batch-size", "N>0", "How many samples each step of training is made of (by default 128).", name="batch")
 @option("--learning-rate", "X>0", "Of training at first; it falls to 0 along a cosine (by default as the preset says).")

@@ -300,7 +300,7 @@ class LiveView:
         now = {
             "step": self._episode.steps,
             "control": control_numbers(transition, self._env.controls, self._env.task.switches),
-            "seen": seen_things(scene, self._policy.action),
+            "seen": seen_things(scene, self._policy.action, self._policy.looks_at),
         }
         is_due = self._episode.steps == 0 or self._board.news.paused or monotonic() >= self._next_picture
         self._board.show(self._draw() if is_due else None, now=now)
@@ -426,9 +426,9 @@ def control_numbers(transition: Transition, controls: Controls, switches: Sequen
     ]
 
 
-def seen_things(scene: Scene, action: Action | None) -> list[Shown]:
-    """Return what the network is told about: the agent, and the objects that the action names, with their features."""
-    named = [name for name in dict.fromkeys(action.arguments if action else ()) if name in scene]
+def seen_things(scene: Scene, action: Action | None, looks_at: str) -> list[Shown]:
+    """Return the features of the agent, of the objects that the action names, and of the one that is looked at."""
+    named = [name for name in dict.fromkeys([*(action.arguments if action else ()), looks_at]) if name in scene]
     spec = scene.spec
     things = [(scene.agent, spec.agent_roles), *((scene[name], spec.object_roles[scene[name].type]) for name in named)]
     return [
