@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import platform
+import select
+import signal
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,19 +27,50 @@ class Done(NamedTuple):
     seconds: float
 
 
-def run(*words: object, source: Path = ROOT / "src", folder: Path | None = None, may_fail: bool = False) -> Done:
-    """Run `bilevel` with these words in a process of its own; stop with its message if it fails."""
+def run(
+    *words: object,
+    source: Path = ROOT / "src",
+    folder: Path | None = None,
+    may_fail: bool = False,
+    most_seconds: float | None = None,
+) -> Done:
+    """Run `bilevel` with these words in a process of its own; stop with its message if it fails.
+
+    It is interrupted when it has used `most_seconds` of processor time with all its processes.
+    """
     environment = {**os.environ, "PYTHONPATH": str(source), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     command = [sys.executable, "-m", "bilevel", *map(str, words)]
     process = subprocess.Popen(
         command, cwd=folder, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )
+    seen = 0.0 if most_seconds is None else _end_after(process, most_seconds)
     output = process.stdout.read() if process.stdout else ""
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = code = os.waitstatus_to_exitcode(status)
     if code and not may_fail:
         sys.exit(f"bilevel {' '.join(map(str, words))}: exit code {code}\n{output}")
-    return Done(output, code, used.ru_utime + used.ru_stime)
+    return Done(output, code, max(seen, used.ru_utime + used.ru_stime))
+
+
+def _end_after(process: subprocess.Popen[str], seconds: float) -> float:
+    """Wait until a process has something to say, or interrupt it after so many seconds; return those it has used."""
+    used = 0.0
+    while process.stdout and not select.select([process.stdout], [], [], 1.0)[0]:
+        used = _processor_time(process.pid)
+        if used > seconds:
+            process.send_signal(signal.SIGINT)
+            break
+    return used
+
+
+def _processor_time(number: int) -> float:
+    """Return how many seconds of processor time a process and its children have used; 0 where there is no `/proc`."""
+    try:
+        used = Path(f"/proc/{number}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[11:15]
+        children = Path(f"/proc/{number}/task/{number}/children").read_text(encoding="utf-8").split()
+    except FileNotFoundError:
+        return 0.0
+    return sum(map(int, used)) / os.sysconf("SC_CLK_TCK") + sum(_processor_time(int(child)) for child in children)
 
 
 def read_rows(path: Path) -> list[Row]:

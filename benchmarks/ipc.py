@@ -1,12 +1,13 @@
 """Rules on the learning track of the International Planning Competition 2023: ten domains, beside LAMA.
 
     python benchmarks/ipc.py                                     # a day: all problems, LAMA with 60 s each
-    python benchmarks/ipc.py --each 3 --methods rules fallback   # three problems of each level
+    python benchmarks/ipc.py --each 6 --methods rules fallback   # six problems of each level
     python benchmarks/ipc.py --collection FOLDER --output rows.jsonl
 
 Rules are learned from the training problems and tried on the others: alone, and with a planner for where they fail. A
 collection has a folder for each domain, with `domain.pddl`, `training/` and the problems in other folders; where none
-is given, `ipc_problems.py` writes one at the sizes of the track. What the output has already is not measured again.
+is given, `ipc_problems.py` writes one at the sizes of the track. Problems of a level grow, so that those after two in a
+row that LAMA does not solve count as not solved either. What the output has already is not measured again.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from bench import RESULTS, Row, print_table, read_rows, run, write_rows
 from ipc_problems import GENERATORS, write
 
 METHODS = ("rules", "fallback", "lama")
+SLOWER = 20  # how much slower than its processor time a planner may be on a busy machine
 
 
 def learn(domain: str, folder: Path, work: Path, seconds: float) -> tuple[Path, Row]:
@@ -36,11 +38,23 @@ def measure(method: str, folder: Path, problem: Path, rules: Path, limit: float)
     """Return whether a method solves a problem, and its CPU seconds."""
     files = folder / "domain.pddl", problem
     if method == "lama":
-        done = run("plan", *files, "--planner", "lama", "--timeout", limit, may_fail=True)
+        done = run("plan", *files, "--planner", "lama", "--timeout", SLOWER * limit, most_seconds=limit, may_fail=True)
     else:
         fallback = ("--fallback", "lama") if method == "fallback" else ()
         done = run("solve", *files, "--rules", rules, *fallback, may_fail=True)
     return done.code == 0, done.seconds
+
+
+def measure_all(method: str, folder: Path, problems: Sequence[Path], rules: Path, limit: float) -> Row:
+    """Return how many of the problems a method solves, how many were tried, and the mean CPU seconds of these."""
+    found: list[tuple[bool, float]] = []
+    for problem in problems:
+        found.append(measure(method, folder, problem, rules, limit))
+        if method == "lama" and not any(solved for solved, _ in found[-2:]) and len(found) > 1:
+            break
+    seconds = round(sum(seconds for _, seconds in found) / len(found), 2)
+    solved = sum(solved for solved, _ in found)
+    return {"solved": solved, "problems": len(problems), "tried": len(found), "seconds": seconds}
 
 
 def every(problems: Sequence[Path], count: int) -> list[Path]:
@@ -65,9 +79,10 @@ def main() -> None:
     parser.add_argument("--collection", type=Path, help="folder of domains; by default problems are generated")
     parser.add_argument("--domains", nargs="+", help="by default all")
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS)
+    parser.add_argument("--levels", nargs="+", help="by default all")
     parser.add_argument("--each", type=int, default=0, help="problems of each level; by default all")
     parser.add_argument("--seconds", type=float, default=60, help="processor time that learning may take")
-    parser.add_argument("--limit", type=float, default=60, help="seconds that LAMA has")
+    parser.add_argument("--limit", type=float, default=60, help="seconds of processor time that LAMA has")
     parser.add_argument("--folder", type=Path, default=Path("build/ipc"))
     parser.add_argument("--output", type=Path, default=RESULTS / "ipc-learning.jsonl")
     given = parser.parse_args()
@@ -82,19 +97,20 @@ def main() -> None:
         done = {(row["collection"], row["domain"], row["level"], row["method"]) for row in rows}
         left = [
             (level, method)
-            for level in levels(folder)
+            for level in given.levels or levels(folder)
             for method in given.methods
             if (name, domain, level, method) not in done
         ]
         if not left:
             continue
-        rules, learned = learn(domain, folder, given.folder, given.seconds)
+        rules, learned = given.folder / f"{domain}.rules", Row()
+        if any(method != "lama" for _, method in left):
+            rules, learned = learn(domain, folder, given.folder, given.seconds)
         for level, method in left:
             problems = every(levels(folder)[level], given.each)
-            found = [measure(method, folder, problem, rules, given.limit) for problem in problems]
             row: Row = {"collection": name, "domain": domain, "level": level, "method": method}
-            row |= {"solved": sum(solved for solved, _ in found), "problems": len(problems)}
-            row |= {"seconds": round(sum(seconds for _, seconds in found) / len(found), 2), **learned}
+            row |= measure_all(method, folder, problems, rules, given.limit)
+            row |= learned if method != "lama" else {}
             rows.append(row)
             print_table([row])
             write_rows(given.output, rows)

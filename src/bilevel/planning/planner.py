@@ -45,23 +45,23 @@ class NoModel(BadInput):
 
 
 class Deadline:
-    """A time on the wall clock or, where `checks` are given, an effort: so many checks, always at the same place.
+    """A time on a clock or, where `checks` are given, an effort: so many checks, always at the same place.
 
     Planners check their deadline once for each state and each operator that they take up.
     """
 
-    def __init__(self, seconds: float, checks: float = math.inf) -> None:
-        self._end, self._checks = time.monotonic() + seconds, checks
+    def __init__(self, seconds: float, checks: float = math.inf, now: Callable[[], float] = time.monotonic) -> None:
+        self._now, self._end, self._checks = now, now() + seconds, checks
 
     @property
     def seconds_left(self) -> float:
         """How many seconds are left; none where the effort is spent."""
-        return self._end - time.monotonic() if self._checks > 0 else 0.0
+        return self._end - self._now() if self._checks > 0 else 0.0
 
     def check(self) -> None:
         """Count a piece of work; raise `TimeUp` where that was the last, or the time is up."""
         self._checks -= 1
-        if self._checks <= 0 or time.monotonic() >= self._end:
+        if self._checks <= 0 or self._now() >= self._end:
             raise TimeUp
 
 

@@ -4,8 +4,9 @@
 2. A lesson is a goal of a problem in the states in which it waits for nothing. There an action is right if it leads
    nearer to the goal, or to states from which the rules so far reach it, or if it cannot be undone, provided that all
    goals can still be achieved after it.
-3. A rule is the regression of the goal over a way to it, from the nearest state that no rule covers; then it says less
-   and less, as long as it is right wherever it fires. Chains of facts become closures, chains of moves become paths.
+3. A rule is all that a way to the goal needs, from the nearest state that no rule covers; then it says less and less,
+   as long as it is right wherever it fires. Chains of facts become closures, chains of moves become paths. Facts that
+   never change, of which small problems show few, go only where the rule then fires in more states.
 4. Rules are tried in the order in which they were learned. In the end those go that others can do without.
 5. Where no right rule is found because it would spoil another goal, the goals are told apart by static facts, the one
    waits for the other from now on, and all begins again.
@@ -16,40 +17,42 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import permutations
+from itertools import islice, permutations
 from typing import NamedTuple
 
 import numpy as np
 
 from bilevel.planning.planner import Deadline
-from bilevel.rule_learning.spaces import FAR, Numbers, Space, States
-from bilevel.rules.derived import MARK, PATH, can_be_chained, path_of, path_predicates
-from bilevel.rules.learning import order_of, rules_of_segment
+from bilevel.rule_learning.lifting import lifted_rule
+from bilevel.rule_learning.spaces import FAR, IS_OBJECT, Numbers, Space, States
+from bilevel.rules.derived import MARK, PATH, can_be_chained, path_of, path_predicates, static_predicates
+from bilevel.rules.learning import order_of
 from bilevel.rules.matching import Binding, bind_action, direct_waits, free_variables, predecessors, unify
 from bilevel.rules.rule import GoalOrder, Rule, canonical
-from bilevel.rules.traces import TraceStep
 from bilevel.symbolic.domain import NO_FACTS, Action, Atom, Domain, Facts, Parameter, is_variable
-from bilevel.symbolic.semantics import substitute, substitute_all
+from bilevel.symbolic.semantics import ground_action, substitute, substitute_all
 
 MOST_BASES = 10  # rules at the same distance from their goals, of which the shortest is taken
 MOST_STEPS = 500  # on a way to a goal
 
 
-def find_orders(spaces: Sequence[Space], domain: Domain) -> list[GoalOrder]:
+def find_orders(spaces: Sequence[Space]) -> list[GoalOrder]:
     """Return the lifted orders that some pair of goals shows and none contradicts.
 
     One goal comes after another where every way to that one destroys it.
     """
     shown: dict[GoalOrder, bool] = {}
+    swapped: dict[GoalOrder, GoalOrder] = {}
     for space in spaces:
         for later, earlier in permutations(sorted(space.problem.goal), 2):
             begun = space.solvable & space.holds(later) & ~space.holds(earlier)
             if begun.any():
                 kept = space.distances(space.solvable & space.holds(later) & space.holds(earlier), begun)
                 order = lifted_pair(space, later, earlier)
+                swapped[order] = lifted_pair(space, earlier, later)
                 shown[order] = shown.get(order, True) and not (kept[begun] < FAR).any()
     orders = {order for order, is_shown in shown.items() if is_shown}
-    return sorted((order for order in orders if _swapped(order, domain) not in orders), key=str)
+    return sorted((order for order in orders if swapped[order] not in orders), key=str)
 
 
 def lifted_pair(space: Space, later: Atom, earlier: Atom, condition: Facts = NO_FACTS) -> GoalOrder:
@@ -59,11 +62,6 @@ def lifted_pair(space: Space, later: Atom, earlier: Atom, condition: Facts = NO_
         for name, parameter in zip(goal.terms, space.domain.predicates[goal.predicate].parameters, strict=True):
             types[name] = parameter.type
     return order_of(later, earlier, condition, types, space.domain)
-
-
-def _swapped(order: GoalOrder, domain: Domain) -> GoalOrder:
-    types = {variable.name: variable.type for variable in order.variables}
-    return order_of(order.earlier, order.later, order.condition, types, domain)
 
 
 class Hit(NamedTuple):
@@ -110,14 +108,17 @@ class Lesson:
 
     def __init__(self, space: Space, goal: Atom, others: Facts, before: Iterable[Atom]) -> None:
         self.space, self.goal, self.others = space, goal, others
-        self.is_of_whole = others | {goal} == space.problem.goal
-        self.solvable = space.solvable if self.is_of_whole else space.surely({goal, *others})
+        self.solvable = space.surely({goal, *others})
         self.done = space.holds(goal) & self.solvable
         self.turn = self.solvable & ~space.holds(goal) & space.all_hold(before)
         self.ends = self.done | (self.solvable & ~self.turn)
         self.shortest = space.distances(self.done, self.turn)
         self.learnable = self.turn & (self.shortest < FAR)
-        self.open, self.hits = self.learnable.copy(), list[Hit]()  # where no rule fires yet, and where some do
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin without rules."""
+        self.open, self.hits = self.learnable, list[Hit]()  # where no rule fires yet, and where some do
         self.update()
 
     def add(self, hits: Iterable[Hit]) -> bool:
@@ -143,19 +144,29 @@ class Lesson:
         right: States = (then >= 0) & self.solvable[then] & (nearer | leaves)
         return right
 
-    def way(self, state: int) -> list[TraceStep]:
+    def fires(self, rule: Rule, state: int) -> bool:
+        """Return whether the rule fires in a state."""
+        return bool(hits_of(rule, self, np.arange(self.space.size) == state))
+
+    def covered(self, rule: Rule, within: States) -> States:
+        """Return in which of these states the rule fires."""
+        found = np.zeros(self.space.size, dtype=bool)
+        for hit in hits_of(rule, self, within):
+            found |= hit.states
+        return found
+
+    def way(self, state: int) -> list[Action]:
         """Return a way to the goal: to the nearest state from which the rules reach it, then as they go."""
-        found: list[TraceStep] = []
+        found: list[Action] = []
         while not self.done[state] and len(found) < MOST_STEPS:
             after = self.space.after[state].tolist()
             if self.distance[state]:
                 can_be_done = (action for action, then in enumerate(after) if then >= 0)
-                action = min(can_be_done, key=lambda action: int(self.distance[after[action]]))
+                action = min(can_be_done, key=lambda a: (int(self.distance[after[a]]), int(self.shortest[after[a]])))
             else:
                 as_ruled = (hit.action for hit in self.hits if hit.states[state])
                 action = min(as_ruled, key=lambda action: int(self.stage[after[action]]))
-            ground = self.space.actions[action]
-            found.append(TraceStep(self.space.facts(state), ground, ground.outcomes[0], frozenset({self.goal})))
+            found.append(self.space.actions[action])
             state = after[action]
         return found
 
@@ -169,25 +180,33 @@ class SpaceLearner:
     """Learns from spaces, with the orders that these show and further ones."""
 
     def __init__(
-        self,
-        domain: Domain,
-        spaces: Sequence[Space],
-        deadline: Deadline,
-        orders: Sequence[GoalOrder] = (),
+        self, domain: Domain, spaces: Sequence[Space], deadline: Deadline, orders: Sequence[GoalOrder]
     ) -> None:
         self.domain, self.spaces, self.deadline = domain, spaces, deadline
-        self.orders = (*find_orders(spaces, domain), *orders)
+        self.orders = (*find_orders(spaces), *orders)
         self.rules: list[Rule] = []
         self.lessons: list[Lesson] = []
-        self._paths = path_predicates(domain)
+        self._paths, self._static = path_predicates(domain), {*static_predicates(domain)}
         for space in spaces:
             goals = sorted(space.problem.goal)
-            waits = direct_waits(self.orders, domain, space.problem.goal, space.facts(0), space.objects)
+            waits = direct_waits(self.orders, domain, space.problem.goal, space.problem.state, space.objects)
             lessons = [Lesson(space, goal, space.problem.goal - {goal}, predecessors(waits, goal)) for goal in goals]
             if len(goals) > 1:
                 lessons += [Lesson(space, goal, frozenset(), ()) for goal in goals]
             self.lessons += [lesson for lesson in lessons if lesson.learnable.any()]
-        self._often_wrong: list[Lesson] = []
+        self._wrong: list[Lesson] = []  # the lesson that the last wrong rule failed in
+        self._of_all = {found for name in self._static for found in self._shared_by_all(name)}
+
+    def _shared_by_all(self, predicate: str) -> Iterator[tuple[str | bool, ...]]:
+        """Yield a static predicate with the place at which every object that fits has a fact of it."""
+        parameters = self.domain.predicates[predicate].parameters
+        for place, parameter in enumerate(parameters):
+            if all(
+                {atom.terms[place] for atom in space.atoms_of(predicate)}
+                >= {name for name, kind in space.objects.items() if self.domain.is_subtype(kind, parameter.type)}
+                for space in self.spaces
+            ):
+                yield predicate, *(place == other for other in range(len(parameters)))
 
     def learn(self) -> None:
         """Learn rules until every state of every lesson has one, or no right rule is found for any that is left."""
@@ -200,17 +219,18 @@ class SpaceLearner:
                 if distance > farthest or (len(bases) >= MOST_BASES and found):
                     break
                 self.deadline.check()
-                base = self.base(self.lessons[number], state)
+                lesson = self.lessons[number]
+                if any(lesson.fires(rule, state) for rule in found):
+                    continue
+                base = self.base(lesson, state)
                 if base in bases:
                     continue
-                rule = None
-                if base is not None:
-                    bases.add(base)
-                    rule = self.generalised(base, self.lessons[number], state)
-                if rule is None:
+                bases.add(base)
+                general = self.generalised(base, lesson, state)
+                if general is None:
                     given_up.add((number, state))
                 else:
-                    found.append(rule)
+                    found.append(general)
                     farthest = distance
             if not found:
                 return
@@ -231,16 +251,14 @@ class SpaceLearner:
         ]
         return sorted(found, key=lambda each: (each[0], -len(self.lessons[each[1]].space.objects), *each[1:]))
 
-    def base(self, lesson: Lesson, state: int) -> Rule | None:
+    def base(self, lesson: Lesson, state: int) -> Rule:
         """Return the rule for the first step of a way from the state to the goal: all that this way needs."""
-        steps = lesson.way(state)
-        learned = rules_of_segment(lesson.goal, steps, lesson.space.objects, self.domain)
-        return next((replace(rule, priority=1) for rule, _ in learned if rule.priority == len(steps)), None)
+        rule = lifted_rule(lesson.goal, lesson.way(state), lesson.space.objects, self.domain)
+        return canonical(rule, self.domain)
 
     def coverage(self, rule: Rule) -> int:
         """Return in how many states of lessons the rule would be the first to fire."""
-        hits = (hit for lesson in self.lessons for hit in hits_of(rule, lesson, lesson.open))
-        return sum(int(hit.states.sum()) for hit in hits)
+        return sum(int(lesson.covered(rule, lesson.open).sum()) for lesson in self.lessons if lesson.open.any())
 
     def append(self, rule: Rule) -> None:
         """Add a rule behind the others."""
@@ -251,40 +269,37 @@ class SpaceLearner:
 
     def is_right(self, rule: Rule) -> bool:
         """Return whether the rule's action is right wherever it fires and none of the others does."""
-        for lesson in (*self._often_wrong, *self.lessons):
+        for lesson in (*self._wrong, *self.lessons):
             self.deadline.check()
-            if lesson.open.any():
-                for states, action, _ in hits_of(rule, lesson, lesson.open):
-                    if not lesson.right(np.nonzero(states)[0], action).all():
-                        others = [other for other in self._often_wrong if other is not lesson]
-                        self._often_wrong = [lesson, *others[:7]]
-                        return False
+            for states, action, _ in hits_of(rule, lesson, lesson.open) if lesson.open.any() else ():
+                if not lesson.right(np.nonzero(states)[0], action).all():
+                    self._wrong = [lesson]
+                    return False
         return True
 
     def generalised(self, rule: Rule, lesson: Lesson, state: int) -> Rule | None:
         """Return the rule with as little said as is right, so that it still fires in the state it was made for."""
-        here = np.zeros(lesson.space.size, dtype=bool)
-        here[state] = True
 
         def is_good(candidate: Rule) -> bool:
-            return bool(hits_of(candidate, lesson, here)) and self.is_right(candidate)
+            return lesson.fires(candidate, state) and self.is_right(candidate)
 
-        if not is_good(rule):
-            found = next((each for each in self.with_paths(rule) if is_good(each)), None)
-            if found is None:
-                return None
-            rule = found
-        better: Rule | None = rule
+        better = next((each for each in (*self.with_paths(rule), rule) if is_good(each)), None)
         while better is not None:
-            rule = better
-            better = next((each for each in self.simpler(rule) if is_good(each)), None)
-        return canonical(rule, self.domain)
+            rule, served, lasting = better, self.coverage(better), self.lasting(better)
+            good = (each for each in self.simpler(rule) if is_good(each))
+            better = next((e for e in good if self.lasting(e) >= lasting or self.coverage(e) > served), None)
+        return canonical(rule, self.domain) if is_good(rule) else None
+
+    def lasting(self, rule: Rule) -> int:
+        """Return how many of the rule's conditions are of facts that never change, but for those that all have."""
+        uses = Counter(term for atom in (*rule.state_condition, *rule.goal_condition, rule.action) for term in atom[1])
+        found = [atom for atom in rule.state_condition if atom.predicate.rstrip(PATH) in self._static]
+        return sum((atom.predicate, *(uses[term] > 1 for term in atom.terms)) not in self._of_all for atom in found)
 
     def needed(self, rule: Rule) -> tuple[Facts, Facts]:
         """Return the conditions without which the rule's action cannot be done: present and absent facts."""
-        schema = self.domain.schemas[rule.action.name]
-        names = dict(zip([p.name for p in schema.parameters], rule.action.arguments, strict=True))
-        return substitute_all(schema.precondition, names), substitute_all(schema.negative_precondition, names)
+        condition = ground_action(self.domain, rule.action).condition
+        return condition.positive, condition.negative
 
     def simpler(self, rule: Rule) -> Iterator[Rule]:
         """Yield rules that say less: without a condition, or with a path or a closure in place of a chain of facts."""
@@ -324,26 +339,19 @@ class SpaceLearner:
             if atom not in rule.state_condition or atom.predicate + PATH not in self._paths:
                 continue
             *first, start, step = atom.terms
-            links = {
-                a for a in rule.state_condition - {atom} if a.predicate == atom.predicate and a.terms[:-2] == (*first,)
-            }
-            ends, used = [step], set[Atom]()
-            for end in ends:
-                for link in sorted(links - used):
-                    if link.terms[-2] == end and link.terms[-1] != start and link.terms[-1] not in ends:
-                        ends.append(link.terms[-1])
-                        used.add(link)
-            mentioned = {t for a in (rule.state_condition - present - used) | rule.goal_condition for t in a.terms}
-            for end in reversed(ends):
-                if end in mentioned and is_variable(end):
-                    whole = Atom(atom.predicate + PATH, (*first, start, step, end))
-                    if end == step:
-                        whole = Atom(atom.predicate + PATH, (*first, start, "?fresh", end))
-                        yield from self._loosened(rule, step, whole)
-                    else:
-                        yield _connected(
-                            replace(rule, state_condition=(rule.state_condition - (used - present)) | {whole})
-                        )
+            if not self._moves(rule, start, step):
+                continue
+            links = {a for a in rule.state_condition - present if a.predicate == atom.predicate}
+            mentioned = {t for a in (rule.state_condition - present - links) | rule.goal_condition for t in a.terms}
+            for end in sorted(mentioned - {start, step}):
+                path = Atom(atom.predicate + PATH, (*first, start, step, end))
+                yield _connected(replace(rule, state_condition=(rule.state_condition - links) | {path}))
+            yield from self._loosened(rule, step, Atom(atom.predicate + PATH, (*first, start, "?fresh", step)))
+
+    def _moves(self, rule: Rule, start: str, step: str) -> bool:
+        """Return whether the rule's action makes true of one place what it ends at another."""
+        (outcome,) = ground_action(self.domain, rule.action).outcomes
+        return any(start in fact.terms and substitute(fact, {start: step}) in outcome.add for fact in outcome.delete)
 
     def _is_chained(self, atom: Atom) -> bool:
         name = atom.predicate.removesuffix(MARK)
@@ -371,102 +379,44 @@ class SpaceLearner:
         )
 
     def finish(self) -> None:
-        """Put rules where none leads astray from other goals, and drop those that the others can do without."""
-        trials = _Trials(self.rules, self.spaces, self.lessons)
-        self._untangle(trials)
-        self._shorten(trials)
+        """Drop rules, one after the other, that the others can do without; those that say most go first."""
+        lessons = range(len(self.lessons))
+        hits = {
+            (rule, number): hits_of(rule, self.lessons[number], self.lessons[number].learnable)
+            for rule in self.rules
+            for number in lessons
+        }
 
-    def _untangle(self, trials: _Trials) -> None:
-        """Move rules forward, one after the other, as long as fewer states are left from which not all ends well."""
-        fewest = trials.failing(self.rules)
-        moves = [(place, target) for place in range(len(self.rules)) for target in range(place)]
-        for place, target in reversed(moves):
-            if not fewest:
-                return
-            self.deadline.check()
-            moved = [rule for rule in self.rules if rule is not self.rules[place]]
-            moved.insert(target, self.rules[place])
-            failing = trials.failing(moved)
-            if failing < fewest:
-                self.rules, fewest = moved, failing
+        def solved(rules: Sequence[Rule], number: int) -> int:
+            lesson = self.lessons[number]
+            lesson.forget()
+            for rule in rules:
+                lesson.add(hits[rule, number])
+            lesson.update()
+            return int((lesson.stage < FAR).sum())
 
-    def _shorten(self, trials: _Trials) -> None:
-        """Drop rules, one after the other, without which the others solve as much; the last that say most go first."""
-        before = [trials.unsolved(self.rules, numbers) for numbers in trials.asked]
+        solved_before = [solved(self.rules, number) for number in lessons]
         for rule in sorted(self.rules, key=lambda rule: (-len([*rule.literals()]), -self.rules.index(rule))):
             self.deadline.check()
             rest = [other for other in self.rules if other is not rule]
-            affected = [
-                place for place, numbers in enumerate(trials.asked) if any(trials.hits[rule, n] for n in numbers)
-            ]
-            if not any((trials.unsolved(rest, trials.asked[place]) & ~before[place]).any() for place in affected):
+            if all(solved(rest, number) >= solved_before[number] for number in lessons if hits[rule, number]):
                 self.rules = rest
 
     def missing_order(self) -> GoalOrder | None:
         """Return an order for want of which there is no right rule for a state: whatever is done may spoil a goal."""
-        tried: set[Rule] = set()
-        for _, number, state in self._uncovered(set()):
-            base = self.base(self.lessons[number], state)
-            if base is None or base in tried:
-                continue
-            tried.add(base)
-            if len(tried) > MOST_BASES:
-                break
-            votes: Counter[GoalOrder] = Counter()
-            wrong = 0
-            for lesson in self.lessons:
-                for states, action, _ in hits_of(base, lesson, lesson.open):
-                    rows = np.nonzero(states)[0]
-                    for row in rows[~lesson.right(rows, action)]:
-                        wrong += 1
-                        unachieved = (goal for goal in lesson.others if not lesson.space.holds(goal)[row])
-                        votes.update({order for goal in unachieved if (order := _told_apart(lesson, goal))})
-            found = [order for order in sorted(votes, key=str) if votes[order] == wrong and order not in self.orders]
+        bases = dict.fromkeys(self.base(self.lessons[number], state) for _, number, state in self._uncovered(set()))
+        for base in islice(bases, MOST_BASES):
+            called_for = [
+                {_told_apart(lesson, goal) for goal in lesson.others if not lesson.space.holds(goal)[row]}
+                for lesson in self.lessons
+                for states, action, _ in hits_of(base, lesson, lesson.open)
+                for row in np.nonzero(states)[0]
+                if not lesson.right(np.array([row]), action)[0]
+            ]
+            found = set.intersection(*called_for) - {None, *self.orders} if called_for else set()
             if found:
-                return found[0]
+                return min(found, key=str)
         return None
-
-
-class _Trials:
-    """What lists of the same rules solve: each goal as its lesson has it, and whole problems without a memory.
-
-    `asked` are the numbers of the lessons of each trial: single ones, and all of a problem with several goals, of which
-    any may be pursued at each step.
-    """
-
-    def __init__(self, rules: Sequence[Rule], spaces: Sequence[Space], lessons: Sequence[Lesson]) -> None:
-        self.lessons = lessons
-        self.hits = {
-            (rule, number): hits_of(rule, lesson, lesson.learnable)
-            for rule in rules
-            for number, lesson in enumerate(lessons)
-        }
-        wholes = [
-            [number for number, lesson in enumerate(lessons) if lesson.space is space and lesson.is_of_whole]
-            for space in spaces
-        ]
-        self.asked = [*([number] for number in range(len(lessons))), *(each for each in wholes if len(each) > 1)]
-
-    def unsolved(self, rules: Sequence[Rule], numbers: Sequence[int]) -> States:
-        """Return the states of a trial from which these rules, in this order, do not surely reach its end."""
-        lessons = [self.lessons[number] for number in numbers]
-        first, space = lessons[0], lessons[0].space
-        if len(lessons) > 1:
-            ends, everything = space.all_hold(space.problem.goal), space.solvable
-        else:
-            ends, everything = first.ends, first.learnable
-        uncovered, chosen = everything, list[Hit]()
-        for rule in rules:
-            found = nearest([hit for number in numbers for hit in self.hits[rule, number]], space.size)
-            chosen += [hit._replace(states=hit.states & uncovered) for hit in found]
-            for hit in found:
-                uncovered = uncovered & ~hit.states
-        failing: States = everything & (rounds(space, ends, everything & ~uncovered, chosen) == FAR)
-        return failing
-
-    def failing(self, rules: Sequence[Rule]) -> int:
-        """Return from how many states of all trials these rules do not surely reach the end."""
-        return sum(int(self.unsolved(rules, numbers).sum()) for numbers in self.asked)
 
 
 def _told_apart(lesson: Lesson, earlier: Atom) -> GoalOrder | None:
@@ -478,7 +428,8 @@ def _told_apart(lesson: Lesson, earlier: Atom) -> GoalOrder | None:
         Atom(name, (mine,))
         for one, other in zip(later.terms, earlier.terms, strict=True)
         for mine, theirs in ((one, other), (other, one))
-        for name in space.static
+        for name in static_predicates(space.domain)
+        if space.domain.predicates[name].arity == 1
         if space.holds(Atom(name, (mine,)))[0] and not space.holds(Atom(name, (theirs,)))[0]
     }
     return lifted_pair(space, later, earlier, frozenset(facts)) if facts else None
@@ -505,7 +456,7 @@ def _connected(rule: Rule) -> Rule:
 
 def _firings(rule: Rule, space: Space, goal: Atom, within: States) -> Iterator[Hit]:
     """Yield for each binding of a rule that serves the goal the states in which it applies."""
-    domain, types, unequal, free = space.domain, rule.types, rule.inequalities, free_variables(rule)
+    domain, types, unequal = space.domain, rule.types, rule.inequalities
 
     def fits(new: Binding, binding: Binding) -> bool:
         return all(domain.is_subtype(space.objects[name], types[v]) for v, name in new.items()) and all(
@@ -514,7 +465,10 @@ def _firings(rule: Rule, space: Space, goal: Atom, within: States) -> Iterator[H
 
     def join(conditions: Sequence[Atom], binding: Binding, states: States, length: int) -> Iterator[Hit]:
         if not conditions:
-            yield from choose(free, binding, states, length)
+            for atom in rule.absent:
+                states = states & ~space.holds(substitute(atom, binding))
+            if states.any():
+                yield Hit(states, space.action_numbers.get(bind_action(rule.action, binding), -1), length)
             return
         first = min(conditions, key=lambda a: sum(term not in binding for term in a.terms if is_variable(term)))
         rest = [atom for atom in conditions if atom is not first]
@@ -526,20 +480,9 @@ def _firings(rule: Rule, space: Space, goal: Atom, within: States) -> Iterator[H
                 extended = binding | new
                 left = states & space.holds(atom) if fits(new, extended) else None
                 if left is not None and left.any():
-                    yield from join(rest, extended, left, length + space.path_length(atom))
-
-    def choose(free: Sequence[str], binding: Binding, states: States, length: int) -> Iterator[Hit]:
-        if free:
-            for name, kind in space.objects.items():
-                extended = binding | {free[0]: name}
-                if domain.is_subtype(kind, types[free[0]]) and fits({}, extended):
-                    yield from choose(free[1:], extended, states, length)
-            return
-        for atom in rule.absent:
-            states = states & ~space.holds(substitute(atom, binding))
-        if states.any():
-            yield Hit(states, space.action_numbers.get(bind_action(rule.action, binding), -1), length)
+                    yield from join(rest, extended, left, length + space.path_lengths.get(atom, 0))
 
     binding = unify(min(rule.goal_condition), goal)
     if binding is not None and fits(binding, binding):
-        yield from join(sorted(rule.state_condition), binding, within, 0)
+        free = [Atom(IS_OBJECT, (variable,)) for variable in free_variables(rule)]
+        yield from join([*sorted(rule.state_condition), *free], binding, within, 0)

@@ -1,16 +1,14 @@
-"""Learn rules from problems: from all states of small ones, and from those in which the rules fail in larger ones.
+"""Learn rules from problems: from all states of the smallest, and of those on which the rules fail, made small.
 
-The rules of the smallest problems are tried on all; where they stop, or do not arrive, the goal that is pursued there
-becomes a small problem of its own, and all is learned again with it, until every problem is solved or nothing is new.
+The rules are tried on all problems. One on which they fail becomes a small one, with the goal that is pursued there and
+the few objects with which they still fail; all is learned again with it, until nothing fails or nothing is new.
 """
 
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
 from typing import NamedTuple
 
 from bilevel.planning.grounding import GroundProblem
@@ -20,11 +18,12 @@ from bilevel.rule_learning.spaces import Space
 from bilevel.rules.matching import direct_waits, goals_in_turn
 from bilevel.rules.rule import GoalOrder, Rule, orders_of
 from bilevel.rules.solving import final_state, solve
-from bilevel.symbolic.domain import Domain, Problem
+from bilevel.symbolic.domain import Atom, Domain, Problem
+from bilevel.symbolic.packed import no_garbage_collection
 
 MOST_STATES = 1500  # of one space
-STATES_AT_FIRST = 4000  # of whole problems, and as many of single goals of larger ones
-MOST_TOO_LARGE = 5  # whole problems that have more, after which no larger ones are tried
+STATES_AT_FIRST = 3000  # of all problems to begin with
+MOST_TOO_LARGE = 5  # problems that have more, after which no larger ones are tried
 SHARE_TO_TRY = 0.1  # of the time, for rules that time ran out for
 NEW_SPACES = 4  # that failures give in one round
 STEPS_PER_GOAL = 100
@@ -56,15 +55,28 @@ def learn_from_problems(
     """
     if not can_learn_from_spaces(domain, problems):
         return RulesFromSpaces((), tuple(range(len(problems))))
-    deadline = _ProcessorTime((1 - SHARE_TO_TRY) * seconds)
-    best = RulesFromSpaces((), tuple(range(len(problems))))
+    ordered = sorted(range(len(problems)), key=lambda place: len(problems[place].objects))
+    with no_garbage_collection():
+        rules = _learned(domain, [problems[place] for place in ordered], (1 - SHARE_TO_TRY) * seconds, callback)
+        deadline = Deadline(SHARE_TO_TRY * seconds, now=time.process_time)
+        unsolved = (
+            place
+            for place, problem in enumerate(problems)
+            if deadline.seconds_left <= 0 or _stopped(domain, problem, rules) is not None
+        )
+        return RulesFromSpaces(rules, tuple(unsolved))
+
+
+def _learned(domain: Domain, problems: Sequence[Problem], seconds: float, callback: Callback) -> tuple[Rule, ...]:
+    """Return the rules that solve the most of the problems before they fail too often."""
+    deadline = Deadline(seconds, now=time.process_time)
     orders: list[GoalOrder] = []
-    spaces: list[Space] = []
+    best, most = tuple[Rule, ...](), -1
     learner: SpaceLearner | None = None
     try:
-        spaces += _first_spaces(domain, problems, deadline)
-        while spaces:
-            callback("learning rules", len(problems) - len(best.unsolved), len(problems))
+        spaces = [*_first_spaces(domain, problems, deadline)]
+        while True:
+            callback("learning rules", max(most, 0), len(problems))
             learner = SpaceLearner(domain, spaces, deadline, orders)
             learner.learn()
             order = learner.missing_order()
@@ -72,102 +84,99 @@ def learn_from_problems(
                 orders.append(order)
                 continue
             learner.finish()
-            failures = [*_failures(domain, problems, learner.numbered_rules(), deadline)]
-            if not best.rules or len(failures) < len(best.unsolved):
-                best = RulesFromSpaces(learner.numbered_rules(), tuple(failure.place for failure in failures))
-            new = [*islice(_spaces_of_failures(domain, failures, spaces, deadline), NEW_SPACES)]
+            rules = learner.numbered_rules()
+            solved, new = 0, list[Space]()
+            for problem in problems:
+                deadline.check()
+                stopped = _stopped(domain, problem, rules)
+                if stopped is None:
+                    solved += 1
+                else:
+                    space = _counterexample(domain, rules, problem, stopped, deadline)
+                    if space is not None and space.problem not in [each.problem for each in (*spaces, *new)]:
+                        new.append(space)
+                if len(new) >= NEW_SPACES:
+                    break
+            if solved > most:
+                best, most = rules, solved
             if not new:
                 break
             spaces += new
     except TimeUp:
-        if learner is not None and not best.rules:
-            rules = learner.numbered_rules()
-            failures = [*_failures(domain, problems, rules, _ProcessorTime(SHARE_TO_TRY * seconds))]
-            best = RulesFromSpaces(rules, tuple(failure.place for failure in failures))
+        if learner is not None and not best:
+            best = learner.numbered_rules()
     return best
 
 
-class _ProcessorTime(Deadline):
-    """A deadline in seconds of processor time, so that what is learned depends less on what else the machine does."""
-
-    def __init__(self, seconds: float) -> None:
-        self._end = time.process_time() + seconds
-
-    @property
-    def seconds_left(self) -> float:
-        """How many seconds are left."""
-        return self._end - time.process_time()
-
-    def check(self) -> None:
-        """Raise `TimeUp` where time is up."""
-        if self.seconds_left <= 0:
-            raise TimeUp
+def _stopped(domain: Domain, problem: Problem, rules: Sequence[Rule]) -> Problem | None:
+    """Return the problem as it is where the rules stop, with the goals in turn there; `None` where they solve it."""
+    solution = solve(domain, problem, rules, max_steps=STEPS_PER_GOAL * (1 + len(problem.goal)))
+    if solution.is_solved:
+        return None
+    state, _ = final_state(domain, problem, solution.plan)
+    waits = direct_waits(orders_of(rules), domain, problem.goal, state, problem.all_objects(domain))
+    return replace(problem, state=state, goal=goals_in_turn(waits, problem.goal, state))
 
 
-class _Failure(NamedTuple):
-    """A problem, as it is where the rules fail, with its place in the list."""
+def _counterexample(
+    domain: Domain, rules: Sequence[Rule], problem: Problem, stopped: Problem, deadline: Deadline
+) -> Space | None:
+    """Return the space of a problem on which the rules fail, as small as can be made of one on which they do.
 
-    place: int
-    problem: Problem
+    It has a single goal, as it is where the rules stopped, or, where that can be solved, several.
+    """
+
+    def fails(candidate: Problem) -> bool:
+        deadline.check()
+        if not candidate.goal or candidate.goal <= candidate.state or _stopped(domain, candidate, rules) is None:
+            return False
+        ground = GroundProblem(domain, candidate, deadline)
+        if not all(goal in candidate.state or goal in ground.atoms for goal in candidate.goal):
+            return False
+        space = Space.of(domain, candidate, MOST_STATES // 4, deadline, ground)
+        return space is None or bool(space.solvable[0])
+
+    for start in [*(replace(stopped, goal=frozenset({goal})) for goal in sorted(stopped.goal)), problem]:
+        if fails(start):
+            space = Space.of(domain, _smallest(start, fails), MOST_STATES, deadline)
+            if space is not None and space.solvable[0]:
+                return space
+    return None
 
 
-def _failures(
-    domain: Domain, problems: Sequence[Problem], rules: Sequence[Rule], deadline: Deadline
-) -> Iterator[_Failure]:
-    """Yield the problems that the rules do not solve, and those for which no time is left."""
-    for place, problem in enumerate(problems):
-        if deadline.seconds_left <= 0:
-            yield _Failure(place, problem)
-            continue
-        solution = solve(domain, problem, rules, max_steps=STEPS_PER_GOAL * (1 + len(problem.goal)))
-        if not solution.is_solved:
-            state, _ = final_state(domain, problem, solution.plan)
-            waits = direct_waits(orders_of(rules), domain, problem.goal, state, problem.all_objects(domain))
-            goal = goals_in_turn(waits, problem.goal, state)
-            yield _Failure(place, replace(problem, state=state, goal=goal))
+def _smallest(problem: Problem, fails: Callable[[Problem], bool]) -> Problem:
+    """Return the problem without the objects and the goals without which the rules still fail."""
+    names = sorted(problem.objects, key=lambda name: (problem.objects[name], name))
+    parts: list[str | Atom] = [*sorted(problem.goal), *names]
+    size = len(parts)
+    while size > 1:
+        size = (size + 1) // 2
+        for start in range(0, len(parts), size):
+            left = _without(problem, parts[start : start + size])
+            if left != problem and fails(left):
+                problem = left
+    return problem
+
+
+def _without(problem: Problem, parts: Sequence[str | Atom]) -> Problem:
+    """Return the problem without some of its goals and objects, and what is said of these."""
+    objects = {name: kind for name, kind in problem.objects.items() if name not in parts}
+    gone = problem.objects.keys() - objects.keys()
+    state, goal = (
+        frozenset(atom for atom in atoms if gone.isdisjoint(atom.terms))
+        for atoms in (problem.state, problem.goal.difference(part for part in parts if isinstance(part, Atom)))
+    )
+    return replace(problem, objects=objects, state=state, goal=goal)
 
 
 def _first_spaces(domain: Domain, problems: Sequence[Problem], deadline: Deadline) -> Iterator[Space]:
-    """Yield spaces of whole problems, and of a single goal of each other one, the smallest problems first.
-
-    There is a bound on their states for whole problems, and one for each predicate of single goals; what is too large
-    some times is not tried any more.
-    """
-    states, too_large = Counter[str](), Counter[str]()
-    predicates = len({goal.predicate for problem in problems for goal in problem.goal})
-
-    def is_wanted(kind: str, bound: float) -> bool:
-        return states[kind] < bound and too_large[kind] < MOST_TOO_LARGE
-
-    for problem in sorted(problems, key=lambda problem: len(problem.objects)):
-        ground: GroundProblem | None = None
-        tries = [("", problem)] if is_wanted("", STATES_AT_FIRST) else []
-        tries += [
-            (goal.predicate, replace(problem, goal=frozenset({goal})))
-            for goal in sorted(problem.goal)
-            if is_wanted(goal.predicate, STATES_AT_FIRST / predicates)
-        ]
-        for kind, part in tries:
-            if is_wanted(kind, STATES_AT_FIRST):
-                ground = ground or GroundProblem(domain, problem, deadline)
-                space = Space.of(domain, part, MOST_STATES, deadline, ground)
-                if space is not None:
-                    states[kind] += space.size
-                    yield space
-                    break
-                too_large[kind] += 1
-
-
-def _spaces_of_failures(
-    domain: Domain, failures: Sequence[_Failure], spaces: Sequence[Space], deadline: Deadline
-) -> Iterator[Space]:
-    """Yield spaces, other than those there are, of single goals from where the rules fail."""
-    known = {(space.problem.name, space.problem.state, space.problem.goal) for space in spaces}
-    for _, problem in failures:
-        for goal in sorted(problem.goal):
-            single = replace(problem, goal=frozenset({goal}))
-            if (single.name, single.state, single.goal) not in known:
-                space = Space.of(domain, single, MOST_STATES, deadline)
-                if space is not None and space.solvable[0]:
-                    yield space
-                    break
+    """Yield the spaces of the smallest problems, up to so many states, until some are too large."""
+    states = too_large = 0
+    for problem in problems:
+        space = Space.of(domain, problem, MOST_STATES, deadline)
+        if space is not None:
+            states += space.size
+            yield space
+        too_large += space is None
+        if states > STATES_AT_FIRST or too_large == MOST_TOO_LARGE:
+            break

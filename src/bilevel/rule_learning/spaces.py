@@ -5,44 +5,46 @@ States are rows and facts and actions are columns, so that a question about all 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bilevel.planning.grounding import GroundOperator, GroundProblem, bits_of
+from bilevel.planning.grounding import GroundProblem
 from bilevel.planning.planner import Deadline
-from bilevel.rules.derived import MARK, PATH, path_lengths, static_predicates
-from bilevel.symbolic.domain import Atom, Domain, Facts, Problem
-from bilevel.symbolic.semantics import GroundAction, ground_action
+from bilevel.rules.derived import MARK, PATH, path_lengths
+from bilevel.symbolic.domain import Action, Atom, Domain, Problem
 
 FAR = np.iinfo(np.int32).max  # from a goal that cannot be reached
+
+IS_OBJECT = ""  # the predicate of a fact that holds of every object
 
 States = NDArray[np.bool_]  # for each state whether it is in a set
 Numbers = NDArray[np.integer[Any]]  # a number for each of some states
 
 
 class Space:
-    """All states of a deterministic problem that actions with a use for its goal lead to; the initial one is first."""
+    """All states of a deterministic problem that actions lead to; the initial one is first."""
 
     def __init__(
         self,
         domain: Domain,
         problem: Problem,
         changing: Mapping[Atom, States],
-        actions: Sequence[GroundAction],
+        actions: Sequence[Action],
         after: Numbers,
     ) -> None:
         """`changing` says in which states atoms hold, `after` which state each action leads to from each, or -1."""
         self.domain, self.problem, self.actions, self.after = domain, problem, actions, after
         self.size = len(after)
         self.objects = problem.all_objects(domain)
-        self.action_numbers = {action.action: number for number, action in enumerate(actions)}
-        always = dict.fromkeys(problem.state - changing.keys(), np.ones(self.size, dtype=bool))
+        self.action_numbers = {action: number for number, action in enumerate(actions)}
+        lasting = problem.state.union(Atom(IS_OBJECT, (name,)) for name in self.objects) - changing.keys()
+        always = dict.fromkeys(lasting, np.ones(self.size, dtype=bool))
         self._columns: dict[Atom, States] = {**always, **changing}
-        self._lengths: dict[Atom, int] = {}
+        self.path_lengths: dict[Atom, int] = {}  # of the paths of which atoms name the first step
         self._by_predicate: dict[str, list[Atom]] = {}
         for atom in sorted(atom for atom, column in self._columns.items() if column.any()):
             self._by_predicate.setdefault(atom.predicate, []).append(atom)
@@ -58,7 +60,7 @@ class Space:
         It may be given as it is when grounded, also with other goals.
         """
         ground = ground or GroundProblem(domain, problem, deadline)
-        operators = _useful(ground, problem.goal)
+        operators = ground.operators
         first = ground.mask(problem.state.intersection(ground.atoms), set(ground.atoms) - problem.state)
         numbers, states, found = {first: 0}, [first], list[tuple[int, int, int]]()
         for state in states:  # grows while it is read
@@ -79,7 +81,7 @@ class Space:
             atom: np.array([bool(state >> 2 * number & 2) for state in states])
             for number, atom in enumerate(ground.atoms)
         }
-        return Space(domain, problem, columns, [ground_action(domain, o.step.action) for o in operators], after)
+        return Space(domain, problem, columns, [operator.step.action for operator in operators], after)
 
     def then(self, states: Numbers, action: int) -> Numbers:
         """Return the states after an action, or -1 where it cannot be done or has to do with no goal."""
@@ -94,7 +96,7 @@ class Space:
 
     def atoms_of(self, predicate: str) -> Sequence[Atom]:
         """Return the atoms of a predicate, or of the closure of one, that hold in some state."""
-        if predicate not in self._by_predicate and predicate[-1] in MARK + PATH:
+        if predicate not in self._by_predicate and predicate[-1:] in (MARK, PATH):
             self._derive(predicate)
         return self._by_predicate.get(predicate, ())
 
@@ -103,7 +105,7 @@ class Space:
         self._by_predicate[predicate] = []
         if predicate.endswith(PATH):
             facts = frozenset(self.atoms_of(predicate.removesuffix(PATH)))
-            self._lengths.update(lengths := path_lengths(facts))
+            self.path_lengths.update(lengths := path_lengths(facts))
             self._by_predicate[predicate] = list(lengths)
             self._columns |= dict.fromkeys(lengths, np.ones(self.size, dtype=bool))
             return
@@ -119,52 +121,18 @@ class Space:
             self._by_predicate[predicate].append(atom)
             self._columns[atom] = linked[:, one, other]
 
-    def path_length(self, atom: Atom) -> int:
-        """Return how long the path is of which an atom names the first step; 0 for other atoms."""
-        return self._lengths.get(atom, 0)
-
-    def facts(self, state: int) -> Facts:
-        """Return what holds in a state."""
-        return frozenset(
-            atom for atom, column in self._columns.items() if column[state] and atom.predicate[-1] not in MARK + PATH
-        )
-
     @cached_property
     def component(self) -> Numbers:
-        """For each state the number of its strongly connected component: what can be undone stays in it (Tarjan)."""
-        after: list[list[int]] = [[] for _ in range(self.size)]
-        for state, then in zip(self._before.tolist(), self._then.tolist(), strict=True):
-            after[state].append(then)
-        found, lowest, component = [-1] * self.size, [0] * self.size, [-1] * self.size
-        waiting: list[int] = []  # states whose component is not known yet
-        path: list[tuple[int, Iterator[int]]] = []
-        count = 0
-
-        def enter(state: int) -> None:
-            nonlocal count
-            found[state] = lowest[state] = count
-            count += 1
-            waiting.append(state)
-            path.append((state, iter(after[state])))
-
-        for start in range(self.size):
-            if found[start] < 0:
-                enter(start)
-            while path:
-                state, rest = path[-1]
-                then = next(rest, None)
-                if then is None:
-                    path.pop()
-                    if path:
-                        lowest[path[-1][0]] = min(lowest[path[-1][0]], lowest[state])
-                    if lowest[state] == found[state]:
-                        while component[state] < 0:
-                            component[waiting.pop()] = state
-                elif found[then] < 0:
-                    enter(then)
-                elif component[then] < 0:
-                    lowest[state] = min(lowest[state], found[then])
-        return np.array(component)
+        """For each state the number of its strongly connected component: what can be undone stays in it."""
+        reached = [1 << state for state in range(self.size)]  # as sets of bits; equal in one component, and only there
+        links = [*zip(self._before.tolist(), self._then.tolist(), strict=True)][::-1]
+        before: list[int] = []
+        while reached != before:
+            before = reached.copy()
+            for state, then in links:
+                reached[state] |= reached[then]
+        numbers: dict[int, int] = {}
+        return np.array([numbers.setdefault(states, len(numbers)) for states in reached])
 
     def distances(self, targets: States, inside: States) -> Numbers:
         """Return how many actions lead from each state to the nearest target, on a way that stays inside."""
@@ -194,24 +162,3 @@ class Space:
     def solvable(self) -> States:
         """The states from which the problem can be solved."""
         return self.surely(self.problem.goal)
-
-    @cached_property
-    def static(self) -> list[str]:
-        """The predicates of one argument whose facts never change."""
-        return [name for name in static_predicates(self.domain) if self.domain.predicates[name].arity == 1]
-
-
-def _useful(ground: GroundProblem, goal: Facts) -> list[GroundOperator]:
-    """Return the operators that make true what the goal, or another of them, asks for."""
-    achievers: dict[int, list[int]] = {}
-    for number, operator in enumerate(ground.operators):
-        for bit in bits_of(operator.add):
-            achievers.setdefault(bit, []).append(number)
-    asked = [*bits_of(ground.mask(goal.intersection(ground.atoms), ()))]
-    seen: set[int] = set()
-    for bit in asked:  # grows while it is read
-        for number in achievers.pop(bit, ()):
-            if number not in seen:
-                seen.add(number)
-                asked += bits_of(ground.operators[number].precondition)
-    return [ground.operators[number] for number in sorted(seen)]
