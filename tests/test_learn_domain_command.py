@@ -70,7 +70,7 @@ def test_the_actions_are_learned_and_written(
     assert set(learned.predicates) == set(TINY.domain.predicates)
     assert f"{learned.name}: 2 actions, 1 event, learned from 8 episodes" in text
     assert "2 episodes held out:" in text
-    assert "(100.0%) explained" in text
+    assert "explained: 8 (80.0%)\nby event: 2 (20.0%)\n" in text
     assert f"written to {output} in" in text
 
 

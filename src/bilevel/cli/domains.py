@@ -124,7 +124,5 @@ def _learned_lines(learned: LearnedDomain) -> Iterator[str]:
     if dropped:
         yield f"left out, as too rare: {count(sum(each.count for each in dropped), 'change')}, see the end of the file"
     if report := learned.report:
-        yield f"{count(report.changes, 'change')} in {count(report.episodes, 'episode')} held out:"
-        parts = {"explained": [*report.explained, *report.by_event], "ambiguous": report.ambiguous}
-        parts["contradicted"] = report.contradicted
-        yield from (f"  {_share(kinds, report.changes)} {what}" for what, kinds in parts.items())
+        yield f"{count(report.episodes, 'episode')} held out:"
+        yield from _report_lines(report)

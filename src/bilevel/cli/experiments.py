@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,9 +47,7 @@ def reproduce(output: Path, **options: Any) -> int:
     from bilevel.experiments import reproduce as experiment
 
     options["parts"] = options["parts"] or experiment.PARTS
-    with progress_line(resumes=True) as callback:
-        outcome = experiment.reproduce(output, callback=callback, **options)
-    return _report(outcome, output)
+    return _run(experiment.reproduce, output, options)
 
 
 @command(
@@ -67,13 +66,13 @@ def benchmark_hard(output: Path, **options: Any) -> int:
     """
     from bilevel.experiments import reproduce as experiment
 
+    return _run(experiment.benchmark_hard, output, options)
+
+
+def _run(experiment: Callable[..., ExperimentSummary], output: Path, options: dict[str, Any]) -> int:
+    """Run an experiment; print what was done, and what failed; return the exit code."""
     with progress_line(resumes=True) as callback:
-        outcome = experiment.benchmark_hard(output, callback=callback, **options)
-    return _report(outcome, output)
-
-
-def _report(outcome: ExperimentSummary, output: Path) -> int:
-    """Print what was done, and what failed; return the exit code."""
+        outcome = experiment(output, callback=callback, **options)
     values = {"output": output, "done": outcome.done, "already_there": outcome.there, "failed": outcome.failed}
     answer({**values, "left_out": outcome.left_out, "report": outcome.report})
     say(*(f"failed: {name}: {error}" for name, error in outcome.failed.items()))

@@ -58,21 +58,17 @@ def learn(folder: Path, output: Path, task: str | None, **options: Any) -> None:
     with progress_line(resumes=True) as callback:
         demonstrations = Demonstrations.read(folder)
         learned = learn(demonstrations, output, task=found_task, config=config, callback=callback, **options)
-    seconds, method, found = time.perf_counter() - began, options["method"], learned.card.summary
+    seconds, found = time.perf_counter() - began, learned.card.summary
     say(*found.get("remarks", ()))
-    values = {"output": str(output), "task": learned.card.task, "method": method, "digest": learned.digest, **found}
-    what = f"{count(learned.rules, 'rule')}, a network" if learned.rules else "a network"
+    values = {"output": str(output), "task": learned.card.task, "method": options["method"], "digest": learned.digest}
     sources = f"{found['demonstrations']['episodes']} demonstrations, {found['samples']} samples"
     answer(
-        {**values, "rules": [str(rule) for rule in learned.rules], "seconds": round(seconds, 1)},
+        {**values, **found, "rules": [str(rule) for rule in learned.rules], "seconds": round(seconds, 1)},
         learned.texts().get("rules.txt", ""),
         *_left_out(found.get("domain"), found.get("irrelevant", {})),
-        f"{what} of {learned.parameters} parameters; {sources}",
+        f"{count(learned.rules, 'rule')}, {learned.parameters} parameters; from {sources}",
         f"validation loss {found['validation_loss']:.5f}, best at epoch {found['best_epoch']}",
         f"written to {output} in {seconds:.1f} s",
-        f"measure it with: bilevel evaluate --method {method} --policy {output} …"
-        if method != learned.card.method
-        else "",
     )
 
 
@@ -143,12 +139,11 @@ def _measured(row: Mapping[str, Any]) -> str:
 
 def _card_lines(policy: LearnedPolicy, row: Mapping[str, Any]) -> list[str]:
     """Return the card of a policy, for a person to read."""
-    card, data = policy.card, row["demonstrations"] if isinstance(row["demonstrations"], dict) else {}
-    objects, made = count(card.objects, "object"), data.get("command") or "not collected"
+    card = policy.card
     lines = {
         "task": card.task,
         "folder": row["folder"],
-        "data": f"{data.get('episodes', '?')} demonstrations with {objects}: {made}",
+        "data": f"{count(card.objects, 'object')}, {listed(row['demonstrations'])}",
         "learned": f"bilevel learn DIR --preset {card.settings.get('preset')} --seed {card.seed} --output POLICY",
         "network": f"{policy.parameters:,} parameters, {card.network.hidden} wide, {card.network.rounds} rounds",
         "measured": _measured(row),

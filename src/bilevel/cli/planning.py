@@ -12,6 +12,7 @@ from bilevel.cli.options import argument, command, domain_argument, option, prob
 from bilevel.cli.output import answer, count, say, wants_json
 from bilevel.symbolic.domain import BadInput
 
+PLANNERS = ("auto", "fast-downward", "lama", "search", "fond")
 HOPE = "the domain is nondeterministic: the plan counts on the outcomes it names; a hope, not a promise"
 
 if TYPE_CHECKING:
@@ -147,9 +148,8 @@ def problem(name: str, output: Path, objects: int, seed: int) -> None:
 @problem_argument
 @option(
     "--planner",
-    ("auto", "fast-downward", "lama", "search", "fond"),
-    "`search` and `fond` are built in, `fast-downward` and its quick variant `lama` need the extra `planners`; `auto` "
-    "is `fond` for a nondeterministic domain, else `search`, and Fast Downward for what that cannot do.",
+    PLANNERS,
+    "What plans: `auto` is `fond` where nature chooses, else `search`, then Fast Downward.",
     "auto",
 )
 @option("--timeout", "SECONDS", "How many seconds to plan at most.", 60.0)

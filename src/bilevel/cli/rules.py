@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     Learned = tuple[Domain, Sequence[Rule], str, dict[str, Any]]  # rules, what they are from, what else is to be said
 
+ALGORITHMS = ("auto", "states", "single-goal", "printed")
 rules_argument = argument("file", "FILE", "Rule file.")
 
 
@@ -141,11 +142,7 @@ def _of_parts(callback: Callback) -> Any:
 @required("--output", "FILE", "Where to write the rules.")
 @option("--demonstrations", "DIR", "Learn from this data set instead of problems; see `bilevel collect`.")
 @option(
-    "--algorithm",
-    ("auto", "states", "single-goal", "printed"),
-    "Learn from all states of small problems, from traces goal by goal, or from traces as the paper prints it; auto: "
-    "from states where there are problems whose states can be listed, else goal by goal.",
-    "auto",
+    "--algorithm", ALGORITHMS, "Learn from all states, or from traces; auto: from states that can be listed.", "auto"
 )
 @option("--seconds", "X>0", "Processor time that learning from states may take.", 60.0)
 @option("--seed", "SEED", "Goal by goal: decides the orders of the goals and nature's choices.", 0)

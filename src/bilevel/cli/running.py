@@ -45,9 +45,8 @@ def check(task: str, objects: int | None, seeds: int, env_args: Iterable[tuple[s
     errors = [finding for finding in findings if finding.is_error]
     found = [{"error": finding.is_error, "message": finding.message} for finding in findings]
     verdict = count(errors, "error") if errors else "no errors: a policy can be learned"
-    advice = f"; {count(findings[len(errors) :], 'piece')} of advice" if len(findings) > len(errors) else ""
     values = {"task": found_task.name, "learnable": not errors, "findings": found}
-    answer(values, *map(str, findings), f"{found_task.name}: {verdict}{advice}")
+    answer(values, *map(str, findings), f"{found_task.name}: {verdict}")
     return 1 if errors else 0
 
 
