@@ -34,13 +34,13 @@ OWED = {
     "symbolic": 258,
     "rules": 831,
     "planning": 79,
-    "tasks": 62,
+    "tasks": 59,
     "policies": 94,
     "demonstrations": 147,
     "learning": 235,
     "methods": 244,
-    "cli": 51,
-    ".": 103,
+    "cli": 35,
+    ".": 98,
 }
 MODULES = 200
 

@@ -38,8 +38,22 @@ def write_atomically(path: Path, content: str | bytes | Iterable[bytes]) -> None
         if path.exists() and not path.is_file():
             with open(path, "wb") as file:
                 file.writelines(blocks)
-        else:
-            _replace(Path(os.path.realpath(path)), blocks)
+            return
+        target = Path(os.path.realpath(path))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        for leftover in target.parent.glob(f".{glob.escape(target.name)}.{8 * '[0-9a-f]'}.part"):
+            leftover.unlink(missing_ok=True)
+        temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+        try:
+            with open(temporary, "xb") as file:
+                if target.exists():
+                    temporary.chmod(target.stat().st_mode & 0o777)
+                file.writelines(blocks)
+                file.flush()
+                os.fsync(file.fileno())  # else a power failure may leave the new name with nothing behind it
+            os.replace(temporary, target)
+        finally:
+            temporary.unlink(missing_ok=True)
 
 
 def require_writable(path: Path) -> None:
@@ -61,17 +75,15 @@ def folder_lock(folder: Path, doing: str, patience: float = 0.0) -> Iterator[Non
     """
     from filelock import FileLock, Timeout
 
-    lock, others = FileLock(folder / LOCK), "wait for it or choose another --output"
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         try:
-            lock.acquire(timeout=patience)
+            lock = FileLock(folder / LOCK).acquire(timeout=patience)
         except Timeout:
+            others = "wait for it or choose another --output"
             raise BadInput(f"{folder}: another process is {doing} here; {others}") from None
-    try:
+    with lock:
         yield
-    finally:
-        lock.release()
 
 
 @contextmanager
@@ -90,20 +102,3 @@ def new_folder(output: Path) -> Iterator[Path]:
         os.replace(unfinished, output)
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
-
-
-def _replace(path: Path, blocks: Iterable[bytes]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    for leftover in path.parent.glob(f".{glob.escape(path.name)}.{8 * '[0-9a-f]'}.part"):  # of one that was killed
-        leftover.unlink(missing_ok=True)
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
-    try:
-        with open(temporary, "xb") as file:
-            if path.exists():
-                temporary.chmod(path.stat().st_mode & 0o777)
-            file.writelines(blocks)
-            file.flush()
-            os.fsync(file.fileno())  # else a power failure may leave the new name with nothing behind it
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)

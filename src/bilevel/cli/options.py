@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from bilevel.tasks.task import Task
 
 MOST = 1_000_000_000  # of whole numbers; more can only be a mistake
-MOST_SIZES = 10_000  # in a range of numbers of objects
 MODULES = {  # of the commands and groups, in the order of the help
     **dict.fromkeys(("check", "run"), "running"),
     **dict.fromkeys(("collect", "import", "demonstrations"), "data"),
@@ -131,10 +130,9 @@ def all_commands() -> dict[str, click.Command]:
     found: dict[str, click.Command] = {}
     for name in MODULES:
         each = program.get_command(click.Context(program), name)
-        if isinstance(each, click.Group):
-            found |= {f"{name} {last}": command for last, command in each.commands.items()}
-        elif each is not None:
-            found[name] = each
+        assert each is not None
+        commands = each.commands.items() if isinstance(each, click.Group) else [("", each)]
+        found |= {f"{name} {last}".rstrip(): command for last, command in commands}
     return found
 
 
@@ -187,12 +185,10 @@ def numbers_of_objects(text: str) -> tuple[int, ...]:
     """Return the numbers that 3, 1-10 or 1-3,10 stands for: in order, each of them once."""
     numbers: set[int] = set()
     for part in text.split(","):
-        found = re.fullmatch(r" *([0-9]{1,7})(?: *- *([0-9]{1,7}))? *", part)
-        if not found:
-            raise click.BadParameter(f"takes numbers and ranges, such as 3, 1-10 or 1-3,10, not {text!r}.")
-        low, high = int(found[1]), int(found[2] or found[1])
-        if not 1 <= low <= high <= low + MOST_SIZES:
-            raise click.BadParameter(f"{part!r} is no range of numbers from 1 on.")
+        found = re.fullmatch(r" *([0-9]{1,4})(?: *- *([0-9]{1,4}))? *", part)
+        low, high = (int(found[1]), int(found[2] or found[1])) if found else (0, 0)
+        if not 1 <= low <= high:
+            raise click.BadParameter(f"{part!r} is no range of numbers from 1 on, such as 3, 1-10 or 1-3,10.")
         numbers.update(range(low, high + 1))
     return tuple(sorted(numbers))
 

@@ -114,9 +114,6 @@ def check_environment(task: Task, objects: int, arguments: Mapping[str, Any], fo
 
 
 def _check_gymnasium(env: Env) -> None:
-    for part in ("action_space", "reset", "step", "close"):
-        if not hasattr(env, part):
-            raise BadInput(f"the environment has no `{part}`: derive it from gymnasium.Env and give it one")
     controls_of(env.action_space)
     if not takes(env.reset, "seed"):
         raise BadInput("env.reset() takes no `seed`: write `def reset(self, *, seed=None, options=None)`")
