@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +47,7 @@ from bilevel.policies.folder import (
 from bilevel.policies.policy import LabellingPolicy
 from bilevel.symbolic.domain import NO_FACTS, BadInput, Domain, Facts
 from bilevel.tasks.controls import Control, Controls, DiscreteControls
-from bilevel.tasks.scene import Array, Scene
+from bilevel.tasks.scene import Array, Roster, Scene
 from bilevel.tasks.spec import Mirror, Spec, Symmetry
 from bilevel.tasks.task import Labels
 
@@ -85,12 +85,12 @@ class GraphEncoding:
         names = {name: list(getattr(self, name)) for name in ("types", "nullary", "unary", "relations")}
         return {**names, "arity": self.arity}
 
-    def structure(self, objects: Mapping[str, str], state: Facts, goal: Facts) -> tuple[Array, Array, Array, Rows]:
+    def structure(self, roster: Roster, state: Facts, goal: Facts) -> tuple[Array, Array, Array, Rows]:
         """Encode which objects are seen, and the facts, as rows for the global node, the objects and the facts.
 
         The last array, (facts, arity), has the objects that a fact is about, counted from 1 on, or nothing.
         """
-        places = _places(objects)
+        objects, places = roster.objects, _places(roster.objects)
         about = [
             [
                 places[name],
@@ -159,28 +159,18 @@ ENCODINGS: Mapping[str, Callable[[Domain, Spec], GraphEncoding]] = {
 
 @dataclass(frozen=True)
 class GraphSamples(ImitationSamples):
-    """One row per step, and one per structure, which many steps share. There are zeros where a graph is smaller."""
+    """One graph per step. There are zeros where a graph is smaller than others."""
 
     agents: Array  # (steps, agent size)
     features: Array  # (steps, most objects, feature size)
-    structure: Rows  # (steps,): the number of the structure
-
-    globals: Array  # (structures, 2 * nullary)
-    objects: Array  # (structures, most objects, about size)
-    facts: Array  # (structures, most facts, fact size)
-    arguments: Rows  # (structures, most facts, arity)
-
-    def where(self, chosen: NDArray[np.bool_]) -> GraphSamples:
-        return replace(self, **{name: getattr(self, name)[chosen] for name in PER_STEP})
+    globals: Array  # (steps, 2 * nullary)
+    objects: Array  # (steps, most objects, about size)
+    facts: Array  # (steps, most facts, fact size)
+    arguments: Rows  # (steps, most facts, arity)
 
     @classmethod
     def concatenate(cls, parts: Sequence[GraphSamples]) -> GraphSamples:
-        firsts = np.cumsum([0, *(len(part.globals) for part in parts)]).tolist()
-        moved = [replace(part, structure=part.structure + first) for part, first in zip(parts, firsts, strict=False)]
-        return cls(*(_stacked(arrays) for arrays in zip(*(part.arrays() for part in moved), strict=True)))
-
-
-PER_STEP = ("agents", "features", "targets", "episodes", "structure")
+        return cls(*(_stacked(arrays) for arrays in zip(*(part.arrays() for part in parts), strict=True)))
 
 
 def _stacked(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
@@ -194,34 +184,17 @@ def _stacked(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
 def encode_graphs(
     encoding: GraphEncoding, scenes: Sequence[Scene], situations: Sequence[Situation], targets: Array, number: int
 ) -> GraphSamples:
-    """The samples of one episode. Structures come back, so each is encoded once."""
-    encoder, known = encoding.features, dict[object, int]()
-    structures = [encoding.structure({}, NO_FACTS, NO_FACTS)]  # so that there is one; it is dropped in the end
-    features = [np.zeros((0, encoder.object_size), np.float32)]  # likewise
-    structure = np.zeros(len(scenes), np.int64)
-    for step, (scene, (state, goal, _)) in enumerate(zip(scenes, situations, strict=True)):
+    """The samples of one episode. What is said of a scene comes back, so each such structure is encoded once."""
+    encoder, structure = encoding.features, cache(encoding.structure)
+    empty = np.zeros((0, encoder.object_size), np.float32), *structure(Roster({}), NO_FACTS, NO_FACTS)
+    graphs = [empty]  # so that there is one; it is dropped in the end
+    for scene, (state, goal, _) in zip(scenes, situations, strict=True):
         told = (state, goal) if encoding.has_facts else (NO_FACTS, NO_FACTS)
-        key = *told, tuple(scene.objects.items())
-        if key not in known:
-            known[key] = len(known)
-            structures.append(encoding.structure(scene.objects, *told))
-        structure[step] = known[key]
-        features.append(encoder.objects(scene.values, scene.features, encoder.mask(list(scene.objects.values()))))
+        features = encoder.objects(scene.values, scene.features, encoder.mask(list(scene.objects.values())))
+        graphs.append((features, *structure(scene.roster, *told)))
     values = np.array([scene.values for scene in scenes], np.float32).reshape(-1, len(encoding.spec.agent))
-    globals_, objects, facts, arguments = (
-        _stacked([part[None] for part in parts])[1:] for parts in zip(*structures, strict=True)
-    )
-    return GraphSamples(
-        agents=encoder.agent(values),
-        features=_stacked([part[None] for part in features])[1:],
-        targets=targets,
-        episodes=np.full(len(scenes), number),
-        structure=structure,
-        globals=globals_,
-        objects=objects,
-        facts=facts,
-        arguments=arguments,
-    )
+    parts = (_stacked([part[None] for part in parts])[1:] for parts in zip(*graphs, strict=True))
+    return GraphSamples(targets, np.full(len(scenes), number), encoder.agent(values), *parts)
 
 
 # The network. The graphs of a batch have room for equally many objects and facts; what is not there is masked: its node
@@ -251,7 +224,7 @@ class EndToEndNetwork(ImitationNetwork):
         self.encoding, self.controls = encoding, controls
         self.is_choice = isinstance(controls, DiscreteControls)
         self.symmetries = () if self.is_choice else encoding.symmetries
-        globals_, about, facts, _ = encoding.structure({}, NO_FACTS, NO_FACTS)
+        globals_, about, facts, _ = encoding.structure(Roster({}), NO_FACTS, NO_FACTS)
         agent_size, object_size = encoding.features.agent_size, encoding.features.object_size
         self.register_buffer("agent_scale", torch.ones(agent_size))
         self.register_buffer("object_scale", torch.ones(object_size))
@@ -279,28 +252,27 @@ class EndToEndNetwork(ImitationNetwork):
             self.object_scale.copy_(scales_of(features, turns(encoder.object_numbers), without_zeros=True))
 
     def table(self, samples: object) -> Table:
-        """Numbers of steps, and the structure of each; what there is of structures, each with the row of nothing."""
+        """What is scaled, with the targets; then what is said of nodes, where a row of objects is nothing."""
         assert isinstance(samples, GraphSamples)
         agents = samples.agents * self.agent_scale.cpu().numpy()
         features = _with_first_row(samples.features * self.object_scale.cpu().numpy())
         steps = [part.reshape(len(samples), -1) for part in (agents, features, samples.targets)]
-        structures = samples.globals, _with_first_row(samples.objects), samples.facts, samples.arguments
-        parts = np.concatenate(steps, axis=1, dtype=np.float32), samples.structure, *structures
-        return tuple(map(torch.from_numpy, parts))
+        numbers = np.concatenate(steps, axis=1, dtype=np.float32)
+        nodes = samples.globals, _with_first_row(samples.objects), samples.facts, samples.arguments
+        return tuple(map(torch.from_numpy, (numbers, *nodes)))
 
     def columns(self, table: Table) -> list[TableColumn | None]:
         encoder = self.encoding.features
         found: list[TableColumn | None] = [*columns_of(encoder.agent_numbers, 0, self.agent_scale.tolist())]
-        for row in range(table[3].shape[1]):
+        for row in range(table[2].shape[1]):
             found += columns_of(encoder.object_numbers, row + 1, self.object_scale.tolist())
         return found + [TableColumn(0, number, CONTROL) for number in range(self.controls.size)]
 
     def predict(self, table: Table, index: Tensor) -> tuple[Tensor, Tensor]:
-        steps, structure_of = table[:2]
-        globals_, about, facts, arguments = (part[structure_of[index]] for part in table[2:])
+        numbers, globals_, about, facts, arguments = (part[index] for part in table)
         encoder, (batch, rows, _) = self.encoding.features, about.shape
         sizes = [encoder.agent_size, rows * encoder.object_size, self.controls.size]
-        agents, features, targets = torch.split(steps[index], sizes, dim=-1)
+        agents, features, targets = torch.split(numbers, sizes, dim=-1)
         visible = about[..., 1 : 1 + len(self.encoding.types)].sum(dim=-1, keepdim=True)  # of one type
         known = facts[..., :2].amax(dim=-1, keepdim=True)  # it holds or is wanted
         objects = torch.cat([features.view(batch, rows, encoder.object_size), about], dim=-1)
