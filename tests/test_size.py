@@ -38,7 +38,7 @@ OWED = {
     "policies": 94,
     "demonstrations": 147,
     "learning": 235,
-    "methods": 244,
+    "methods": 216,
     "cli": 35,
     ".": 98,
 }
