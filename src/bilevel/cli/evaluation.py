@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from bilevel.experiments.statistics import Pair
     from bilevel.progress import Progress
 
-MAX_SHOWN = 20  # episodes that changed, in words
-
 
 @command(
     "evaluate",
@@ -109,8 +107,7 @@ def compare(first: Path, second: Path) -> None:
         *rate_lines({**by_objects, "total": total}),
         f"mean steps where both succeed: {listed(total['mean_steps'] or ())}",
         f"{count(changed, 'episode')} changed",
-        *(f"  {each['first']} → {each['second']}: {each['replay']}" for each in changed[:MAX_SHOWN]),
-        f"  and {len(changed) - MAX_SHOWN} more: see --json" if len(changed) > MAX_SHOWN else "",
+        *(f"  {each['first']} → {each['second']}: {each['replay']}" for each in changed),
     )
 
 

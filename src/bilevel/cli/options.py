@@ -209,19 +209,15 @@ def env_argument(text: str) -> tuple[str, Any]:
 
 
 KINDS: dict[str, Any] = {  # of options and arguments; other names are those of texts
-    "FILE": local_path,
-    "FILE...": local_path,
-    "DIR": local_path,
+    **dict.fromkeys(("FILE", "FILE...", "DIR"), local_path),
     "N": click.IntRange(0, MOST),
     "N>0": click.IntRange(1, MOST),
     "N>1": click.IntRange(2, MOST),
     "SEED": click.IntRange(0, 2**63 - 1),
     "PORT": click.IntRange(0, 65535),
     "X": FiniteRange(0),
-    "X>0": FiniteRange(0, min_open=True),
+    **dict.fromkeys(("X>0", "GB", "HZ"), FiniteRange(0, min_open=True)),
     "SHARE": FiniteRange(0, 0.99),
-    "GB": FiniteRange(0, min_open=True),
-    "HZ": FiniteRange(0, min_open=True),
     "SECONDS": FiniteRange(0, 1_000_000, min_open=True),
     "N-M": numbers_of_objects,
     "on|off": click.BOOL,

@@ -154,11 +154,9 @@ class Method:
 
 def _expert(method: Method, options: Options) -> RunnablePolicy:
     """Return the expert, which sees and waits as a learned policy does where one is named for its estimation."""
-    if options.estimation in (None, OFF):
+    estimation = _estimation(options, None)
+    if estimation is None:
         return RunnablePolicy(method.name, expert_policy)
-    if options.estimation == ON:
-        raise BadInput("the expert has no state estimation of its own: name the folder of a policy after --estimation")
-    estimation = _estimation_in(Path(options.estimation or ""))
 
     def make(env: SceneEnv) -> Policy:
         expert, estimator = expert_policy(env), Estimator(env.task.spec, estimation)
@@ -170,24 +168,26 @@ def _expert(method: Method, options: Options) -> RunnablePolicy:
     return RunnablePolicy(method.name, make, settings={"estimation": estimation.digest})
 
 
-def _estimation_in(folder: Path) -> Estimation:
-    """Return the estimation in a policy folder; `BadInput` where there is none."""
-    estimation = read_card(find_folder(folder)).estimation
-    if estimation is None:
+def _estimation(options: Options, own: Estimation | None) -> Estimation | None:
+    """Return the state estimation to use: none, a policy's own, or that of another; `BadInput` where it has none."""
+    if options.estimation in (None, OFF):
+        return None if options.estimation else own
+    folder = options.policy if options.estimation == ON else Path(options.estimation or "")
+    if folder is None:
+        raise BadInput("the expert has no state estimation of its own: name the folder of a policy after --estimation")
+    found = read_card(find_folder(folder)).estimation
+    if found is None:
         raise BadInput(f"{folder}: the policy was learned without state estimation; learn it again")
-    return estimation
+    return found
 
 
 def _bilevel(method: Method, options: Options) -> RunnablePolicy:
     """Return a learned low level, under learned rules or under a planner."""
     assert options.policy is not None
     learned = read_policy(find_folder(options.policy))
-    estimation, settings = learned.card.estimation, method.planning(options, learned.domain)
-    if options.estimation == OFF:
-        estimation, settings["estimation"] = None, OFF
-    elif options.estimation is not None:
-        estimation = _estimation_in(options.policy if options.estimation == ON else Path(options.estimation))
-        settings |= {} if estimation == learned.card.estimation else {"estimation": estimation.digest}
+    estimation, settings = _estimation(options, learned.card.estimation), method.planning(options, learned.domain)
+    if options.estimation == OFF or estimation != learned.card.estimation:
+        settings["estimation"] = estimation.digest if estimation else OFF
     recovery = learned.card.recovery if options.recovery is None else options.recovery
     settings |= {} if method.planners else {"recovery": str(recovery)}
     seeing = replace(learned, card=msgspec.structs.replace(learned.card, estimation=estimation))
