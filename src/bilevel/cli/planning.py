@@ -155,7 +155,7 @@ def problem(name: str, output: Path, objects: int, seed: int) -> None:
 @option("--timeout", "SECONDS", "How many seconds to plan at most.", 60.0)
 @option("--memory", "GB", "Give up when planning takes more gigabytes of memory.", 4.0)
 @option("--output", "FILE", "Where to write it instead of printing it: as JSON for a .json, else as text.")
-@option("--max-states", "N>0", "Check policies of up to so many states by these, others by decisions.", 20_000)
+@option("--max-states", "N>0", "Check a policy state by state up to so many, else decision by decision.", 20_000)
 def plan(
     domain: Path, problem: Path, planner: str, timeout: float, memory: float, output: Path | None, max_states: int
 ) -> int:

@@ -142,7 +142,7 @@ def _of_parts(callback: Callback) -> Any:
 @required("--output", "FILE", "Where to write the rules.")
 @option("--demonstrations", "DIR", "Learn from this data set instead of problems; see `bilevel collect`.")
 @option(
-    "--algorithm", ALGORITHMS, "Learn from all states, or from traces; auto: from states that can be listed.", "auto"
+    "--algorithm", ALGORITHMS, "From all states, or from traces; auto: from states where these can be listed.", "auto"
 )
 @option("--seconds", "X>0", "Processor time that learning from states may take.", 60.0)
 @option("--seed", "SEED", "Goal by goal: decides the orders of the goals and nature's choices.", 0)
