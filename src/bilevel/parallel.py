@@ -112,14 +112,14 @@ def _call(function: bytes, item: Any) -> Any:
 
 def _begin_worker(parent: int) -> None:
     """Leave Ctrl-C to the parent, and end with it."""
+
+    def end_with_parent() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(2.0)  # for cleaning up
+        os._exit(1)
+
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(1))  # which cleans up: a planner must not be left
-    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-
-
-def _end_with(parent: int) -> None:
-    while os.getppid() == parent:
-        time.sleep(0.5)
-    os.kill(os.getpid(), signal.SIGTERM)
-    time.sleep(2.0)  # for cleaning up
-    os._exit(1)
+    threading.Thread(target=end_with_parent, daemon=True).start()

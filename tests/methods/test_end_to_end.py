@@ -42,7 +42,7 @@ def test_a_policy_is_learned_written_read_and_runs_with_more_objects(task: Task,
     made = learned(tmp_path, task, config, method=method, seed=5, callback=note)
     assert losses[-1] < losses[0] / 2
     assert made.card.summary["samples"] == sum(each.steps for each in shown(task))
-    found = read_end_to_end(tmp_path)
+    found = read_end_to_end(tmp_path, method)
     assert (found.card, found.domain, found.digest) == (made.card, made.domain, made.digest)
     env, policy = SceneEnv(task, 4), load_policy(tmp_path, task)
     steps = iter(range(29))
@@ -86,7 +86,7 @@ def test_methods_do_not_take_each_others_folders(folder: Path) -> None:
     with pytest.raises(BadInput, match="a policy of the method 'pddl-nn', not of bison"):
         read_policy(folder)
     for other, method in ((folder, "pddl-nn"), (learned_folder(), "bison")):
-        with pytest.raises(BadInput, match=f"{other}: a policy of the method '{method}', not of 'pure-nn'"):
+        with pytest.raises(BadInput, match=f"{other / POLICY}: a policy of the method '{method}', not of 'pure-nn'"):
             find_policy(other, method="pure-nn")
 
 
@@ -96,8 +96,8 @@ def edit(folder: Path, **changes: Any) -> None:
 
 
 DAMAGES: dict[str, tuple[Callable[[Path], object], str, str]] = {  # the file that is named, and what is said of it
-    "method": (lambda f: edit(f, method="a\nb"), POLICY, r"a policy of the method 'a\nb', not of pure-nn or pddl-nn"),
-    "another method": (lambda f: edit(f, method="pure-nn"), DOMAIN, "not the domain that the network was trained with"),
+    "method": (lambda f: edit(f, method="a\nb"), POLICY, r"a policy of the method 'a\nb', not of 'pddl-nn'"),
+    "encoding": (lambda f: edit(f, encoding={}), DOMAIN, "not the domain that the network was trained with"),
 }
 
 
@@ -106,7 +106,7 @@ def test_what_is_wrong_is_one_line_that_names_the_file(name: str, folder: Path) 
     damage, file, reason = DAMAGES[name]
     damage(folder)
     with pytest.raises(BadInput) as error:
-        read_end_to_end(folder)
+        read_end_to_end(folder, "pddl-nn")
     message = str(error.value)
     assert message.startswith(f"{folder / file}: ")
     assert reason in message

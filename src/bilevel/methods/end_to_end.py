@@ -374,26 +374,22 @@ def network_with(make_network: Callable[[], EndToEndNetwork], weights: Weights) 
     return network
 
 
-def read_end_to_end(folder: Path) -> LearnedPolicy:
-    """Return what is in the folder of a policy of one of the `ENCODINGS`; `BadInput` where it does not fit together."""
+def read_end_to_end(folder: Path, method: str) -> LearnedPolicy:
+    """Return what is in a folder; `BadInput` where it is not of this method, or does not fit together."""
     card = read_card(folder)
-    if card.method not in ENCODINGS:
-        raise BadInput(f"{folder / POLICY}: a policy of the method {card.method!r}, not of {' or '.join(ENCODINGS)}")
+    if card.method != method:
+        raise BadInput(f"{folder / POLICY}: a policy of the method {card.method!r}, not of {method!r}")
     learned = LearnedPolicy(card, *read_domain_and_weights(folder))
-    check_encoding(ENCODINGS[card.method](learned.domain, learned.spec).symbols, card.encoding, folder / DOMAIN)
+    check_encoding(ENCODINGS[method](learned.domain, learned.spec).symbols, card.encoding, folder / DOMAIN)
     try:
-        _network_of(learned)
+        network_of(learned)
     except RuntimeError as error:
         raise BadInput(f"{folder / WEIGHTS}: not the weights of this network: {' '.join(str(error).split())}") from None
     return learned
 
 
-def bind_end_to_end(learned: LearnedPolicy, labels: Labels, switches: Sequence[int] = ()) -> EndToEndPolicy:
-    """Return the policy of a folder with given labels."""
-    return EndToEndPolicy(_network_of(learned), labels)
-
-
-def _network_of(learned: LearnedPolicy) -> EndToEndNetwork:
+def network_of(learned: LearnedPolicy) -> EndToEndNetwork:
+    """Return the network of a policy that was read."""
     card, shape = learned.card, learned.card.network
     encoding = ENCODINGS[card.method](learned.domain, learned.spec)
     return network_with(partial(EndToEndNetwork, encoding, card.controls, shape.hidden, shape.rounds), learned.weights)

@@ -205,15 +205,11 @@ def _bilevel(method: Method, options: Options) -> RunnablePolicy:
 
 def _end_to_end(method: Method, options: Options) -> RunnablePolicy:
     """Return a learned network that does all."""
-    from bilevel.methods.end_to_end import bind_end_to_end, read_end_to_end
+    from bilevel.methods.end_to_end import EndToEndPolicy, network_of, read_end_to_end
 
     assert options.policy is not None
-    folder = find_folder(options.policy)
-    found = read_card(folder).method
-    if found != method.name:
-        raise BadInput(f"{folder}: a policy of the method '{found}', not of '{method.name}'")
-    learned = read_end_to_end(folder)
-    return _learned(method, learned, options, partial(bind_end_to_end, learned), {})
+    learned = read_end_to_end(find_folder(options.policy), method.name)
+    return _learned(method, learned, options, lambda labels, _: EndToEndPolicy(network_of(learned), labels), {})
 
 
 def _learned(
