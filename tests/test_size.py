@@ -38,7 +38,7 @@ OWED = {
     "policies": 94,
     "demonstrations": 147,
     "learning": 235,
-    "methods": 216,
+    "methods": 208,
     "cli": 28,
     ".": 98,
 }
