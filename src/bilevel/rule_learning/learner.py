@@ -15,9 +15,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice, permutations
+from itertools import chain, combinations, islice, permutations
 from typing import NamedTuple
 
 import numpy as np
@@ -104,13 +104,15 @@ def rounds(space: Space, ends: States, covered: States, hits: Sequence[Hit]) -> 
 
 
 class Lesson:
-    """A goal in the states in which it waits for nothing, and what the rules do in these."""
+    """Goals, most often one, in the states in which they wait for no others, and what the rules do in these."""
 
-    def __init__(self, space: Space, goal: Atom, others: Facts, before: Iterable[Atom]) -> None:
-        self.space, self.goal, self.others = space, goal, others
-        self.solvable = space.surely({goal, *others})
-        self.done = space.holds(goal) & self.solvable
-        self.turn = self.solvable & ~space.holds(goal) & space.all_hold(before)
+    def __init__(self, space: Space, goals: Mapping[Atom, Iterable[Atom]], others: Facts) -> None:
+        """`goals` are given with those that each waits for."""
+        self.space, self.goal, self.others = space, min(goals), others
+        self.solvable = space.surely({*goals, *others})
+        self.done = space.all_hold(goals) & self.solvable
+        self.turns = {g: self.solvable & ~space.holds(g) & space.all_hold(before) for g, before in goals.items()}
+        self.turn: States = np.any([*self.turns.values()], axis=0)
         self.ends = self.done | (self.solvable & ~self.turn)
         self.shortest = space.distances(self.done, self.turn)
         self.learnable = self.turn & (self.shortest < FAR)
@@ -148,13 +150,6 @@ class Lesson:
         """Return whether the rule fires in a state."""
         return bool(hits_of(rule, self, np.arange(self.space.size) == state))
 
-    def covered(self, rule: Rule, within: States) -> States:
-        """Return in which of these states the rule fires."""
-        found = np.zeros(self.space.size, dtype=bool)
-        for hit in hits_of(rule, self, within):
-            found |= hit.states
-        return found
-
     def way(self, state: int) -> list[Action]:
         """Return a way to the goal: to the nearest state from which the rules reach it, then as they go."""
         found: list[Action] = []
@@ -172,8 +167,9 @@ class Lesson:
 
 
 def hits_of(rule: Rule, lesson: Lesson, within: States) -> list[Hit]:
-    """Return where the rule fires for the goal of a lesson; of several paths the shortest counts."""
-    return nearest([*_firings(rule, lesson.space, lesson.goal, within)], lesson.space.size)
+    """Return where the rule fires for a goal of a lesson; of several paths the shortest counts."""
+    hits = (_firings(rule, lesson.space, goal, within & turn) for goal, turn in lesson.turns.items())
+    return nearest([*chain.from_iterable(hits)], lesson.space.size)
 
 
 class SpaceLearner:
@@ -185,15 +181,18 @@ class SpaceLearner:
         self.domain, self.spaces, self.deadline = domain, spaces, deadline
         self.orders = (*find_orders(spaces), *orders)
         self.rules: list[Rule] = []
-        self.lessons: list[Lesson] = []
+        self.lessons, self.wholes = list[Lesson](), list[Lesson]()  # a goal each, and all of a problem
         self._paths, self._static = path_predicates(domain), {*static_predicates(domain)}
         for space in spaces:
             goals = sorted(space.problem.goal)
             waits = direct_waits(self.orders, domain, space.problem.goal, space.problem.state, space.objects)
-            lessons = [Lesson(space, goal, space.problem.goal - {goal}, predecessors(waits, goal)) for goal in goals]
+            before = {goal: predecessors(waits, goal) for goal in goals}
+            lessons = [Lesson(space, {goal: before[goal]}, space.problem.goal - {goal}) for goal in goals]
             if len(goals) > 1:
-                lessons += [Lesson(space, goal, frozenset(), ()) for goal in goals]
+                lessons += [Lesson(space, {goal: ()}, frozenset()) for goal in goals]
+                self.wholes.append(Lesson(space, before, frozenset()))
             self.lessons += [lesson for lesson in lessons if lesson.learnable.any()]
+        self._chained = {name for name, each in domain.predicates.items() if can_be_chained(each, domain)}
         self._wrong: list[Lesson] = []  # the lesson that the last wrong rule failed in
         self._of_all = {found for name in self._static for found in self._shared_by_all(name)}
 
@@ -258,7 +257,8 @@ class SpaceLearner:
 
     def coverage(self, rule: Rule) -> int:
         """Return in how many states of lessons the rule would be the first to fire."""
-        return sum(int(lesson.covered(rule, lesson.open).sum()) for lesson in self.lessons if lesson.open.any())
+        found = ([hit.states for hit in hits_of(rule, lesson, lesson.open)] for lesson in self.lessons)
+        return sum(int(np.any(states, axis=0).sum()) for states in found)
 
     def append(self, rule: Rule) -> None:
         """Add a rule behind the others."""
@@ -317,7 +317,7 @@ class SpaceLearner:
 
     def with_closures(self, rule: Rule) -> Iterator[Rule]:
         present, _ = self.needed(rule)
-        chained = [atom for atom in sorted(rule.state_condition) if self._is_chained(atom)]
+        chained = [atom for atom in sorted(rule.state_condition) if atom.predicate.removesuffix(MARK) in self._chained]
         for one, two in permutations(chained, 2):
             name = one.predicate.removesuffix(MARK)
             if name == two.predicate.removesuffix(MARK) and one.terms[1] == two.terms[0] and two not in present:
@@ -353,10 +353,6 @@ class SpaceLearner:
         (outcome,) = ground_action(self.domain, rule.action).outcomes
         return any(start in fact.terms and substitute(fact, {start: step}) in outcome.add for fact in outcome.delete)
 
-    def _is_chained(self, atom: Atom) -> bool:
-        name = atom.predicate.removesuffix(MARK)
-        return name in self.domain.predicates and can_be_chained(self.domain.predicates[name], self.domain)
-
     def _loosened(self, rule: Rule, term: str, whole: Atom) -> Iterator[Rule]:
         """Yield the rule with an action that leads not to the term itself, which is elsewhere, but towards it."""
         fresh = "?fresh"
@@ -379,27 +375,29 @@ class SpaceLearner:
         )
 
     def finish(self) -> None:
-        """Drop rules, one after the other, that the others can do without; those that say most go first."""
-        lessons = range(len(self.lessons))
-        hits = {
-            (rule, number): hits_of(rule, self.lessons[number], self.lessons[number].learnable)
-            for rule in self.rules
-            for number in lessons
-        }
+        """Move rules forward where others lead astray from other goals, and drop those that others can do without."""
+        lessons = [*self.lessons, *self.wholes]
+        hits = {(rule, lesson): hits_of(rule, lesson, lesson.learnable) for rule in self.rules for lesson in lessons}
 
-        def solved(rules: Sequence[Rule], number: int) -> int:
-            lesson = self.lessons[number]
+        def failing(rules: Sequence[Rule], lesson: Lesson) -> int:
             lesson.forget()
             for rule in rules:
-                lesson.add(hits[rule, number])
+                lesson.add(hits[rule, lesson])
             lesson.update()
-            return int((lesson.stage < FAR).sum())
+            return int((lesson.learnable & (lesson.stage == FAR)).sum())
 
-        solved_before = [solved(self.rules, number) for number in lessons]
+        fewest = sum(failing(self.rules, lesson) for lesson in lessons)
+        for place, target in reversed([*combinations(range(len(self.rules)), 2)]):
+            self.deadline.check()
+            moved = [*self.rules]
+            moved.insert(place, moved.pop(target))
+            if fewest and (fewer := sum(failing(moved, lesson) for lesson in lessons)) < fewest:
+                self.rules, fewest = moved, fewer
+        failing_before = {lesson: failing(self.rules, lesson) for lesson in lessons}
         for rule in sorted(self.rules, key=lambda rule: (-len([*rule.literals()]), -self.rules.index(rule))):
             self.deadline.check()
             rest = [other for other in self.rules if other is not rule]
-            if all(solved(rest, number) >= solved_before[number] for number in lessons if hits[rule, number]):
+            if all(failing(rest, lesson) <= failing_before[lesson] for lesson in lessons if hits[rule, lesson]):
                 self.rules = rest
 
     def missing_order(self) -> GoalOrder | None:
