@@ -17,7 +17,7 @@ PACKAGES = {
     "domain_learning": 1900,
     "rule_learning": 1000,
     "tasks": 1900,
-    "lowlevel": 1300,
+    "lowlevel": 1315,
     "policies": 1700,
     "demonstrations": 2100,
     "learning": 1300,

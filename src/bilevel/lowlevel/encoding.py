@@ -167,8 +167,8 @@ def _numbers(roles: Mapping[str, Role], label_only: bool) -> list[Number]:
 class ObjectLink(msgspec.Struct, frozen=True, order=True, omit_defaults=True):
     """Other objects that the network sees when it does an action: those that share a fact with one of its arguments.
 
-    They are its neighbours. Whatever lies apart from the arguments and from other neighbours is none. Attention decides
-    which of them is seen in the place of an argument, if any.
+    They are its neighbours. The first are near an argument, and each other one is near one of them; what lies apart is
+    none. Attention decides which of them is seen in the place of an argument, if any.
     """
 
     action: str
@@ -177,13 +177,15 @@ class ObjectLink(msgspec.Struct, frozen=True, order=True, omit_defaults=True):
     argument: str  # with which parameter of the action
     where: tuple[str, ...] = ()  # what must hold of each of them: predicates with one argument
     given: tuple[str, ...] = ()  # and of the argument
-    within: float | None = None  # so far from an argument or from another neighbour, in the unit of positions
+    within: float | None = None  # so far from the next one, in the unit of positions
+    first: float | None = None  # so far from an argument, if that is another distance
     instead: str = ""  # of which parameter of the action one of them may be seen
 
     def __str__(self) -> str:
         where = f", where {' and '.join(self.where)} holds" if self.where else ""
         given = f", given {' and '.join(self.given)} of that" if self.given else ""
         within = f", in steps of at most {self.within:.2g}" if self.within is not None else ""
+        within += f", the first of at most {self.first:.2g}" if self.first is not None else ""
         shared = f"shares {self.sharing} with its {self.argument}"
         return f"{self.action} sees, instead of its {self.instead}, any {self.of} that {shared}{where}{given}{within}"
 
@@ -309,14 +311,16 @@ class Encoding:
                         if scene.roster.objects.get(name) == link.of
                         and all((predicate, (name,)) in state for predicate in link.where)
                     ]
-                    steps = self.steps(scene, action, names)
+                    scale = link.within / link.first if link.within and link.first else 1.0
+                    steps = self.steps(scene, action, names, scale)
                     found |= {name: step for name, step in steps.items() if link.within is None or step <= link.within}
         return sorted(found, key=lambda name: (found[name], name))
 
-    def steps(self, scene: Scene, action: Action, others: Sequence[str]) -> dict[str, float]:
+    def steps(self, scene: Scene, action: Action, others: Sequence[str], scale: float = 1.0) -> dict[str, float]:
         """For each of the others, the longest step on the way to it, by others, from one of the action's arguments.
 
-        Of all ways it is the one whose longest step is the shortest. Where something has no position, it is 0.
+        Of all ways it is the one whose longest step is the shortest. Where something has no position, it is 0. First
+        steps count `scale` times.
         """
         roster, coordinates = scene.roster, self.features.coordinates
         columns = sorted(self.spec.column[name] for name in set().union(*coordinates.values()))
@@ -327,7 +331,7 @@ class Encoding:
         first, rest = placed(name for _, name in self._seen_arguments(action) if name in roster.row), placed(others)
         where = scene.features[scene.rows([*first, *rest])][:, columns]
         apart = np.linalg.norm(where[:, None] - where, axis=-1)
-        longest = apart[: len(first)].min(axis=0, initial=np.inf)
+        longest = scale * apart[: len(first)].min(axis=0, initial=np.inf)
         for _ in rest:
             longest = np.minimum(longest, np.maximum(longest[:, None], apart).min(axis=0))
         return {**dict.fromkeys(others, 0.0), **dict(zip(rest, longest[len(first) :].tolist(), strict=True))}

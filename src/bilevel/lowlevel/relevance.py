@@ -115,6 +115,7 @@ def _seen_arguments(samples: Samples, encoding: Encoding) -> dict[str, list[int]
 class _Sighting(NamedTuple):
     """That an argument shared a fact with another object: what held of either alone, and how far off it was."""
 
+    scene: int  # the number of it
     about: frozenset[str]
     given: frozenset[str]
     step: float
@@ -127,10 +128,11 @@ def possible_links(encoding: Encoding, recorded: Iterable[Recorded]) -> list[Obj
     def facts_about(state: Facts, name: str) -> frozenset[str]:
         return frozenset(predicate for predicate in encoding.unary if (predicate, (name,)) in state)
 
+    count = 0
     for scenes, situations, _ in recorded:
         steps = zip(situations, scenes, strict=True)
         for (state, _, action), stretch in groupby(steps, key=lambda step: step[0]):
-            _, scene = next(stretch)
+            count, (_, scene) = count + 1, next(stretch)
             for number, argument in enumerate(action.arguments if action else ()):
                 assert action is not None
                 for predicate in sorted({fact for fact, names in state if argument in names}):
@@ -142,7 +144,7 @@ def possible_links(encoding: Encoding, recorded: Iterable[Recorded]) -> list[Obj
                     for name, step in encoding.steps(scene, action, others).items():
                         parameter = encoding.parameters[action.name][number]
                         key = (action.name, scene.roster.objects[name], predicate, parameter)
-                        seen = _Sighting(facts_about(state, name), facts_about(state, argument), step)
+                        seen = _Sighting(count, facts_about(state, name), facts_about(state, argument), step)
                         found.setdefault(key, []).append(seen)
     return [_link(key, sightings, encoding.unary) for key, sightings in sorted(found.items())]
 
@@ -154,9 +156,16 @@ def _link(key: tuple[str, str, str, str], sightings: list[_Sighting], unary: Seq
         return tuple(name for name in unary if sum(name in each for each in sets) >= USUALLY * len(sets))
 
     where, given = usual([each.about for each in sightings]), usual([each.given for each in sightings])
-    near = [each.step for each in sightings if each.about.issuperset(where) and each.given.issuperset(given)]
-    within = MARGIN * float(np.quantile(near, TYPICAL)) if near else np.inf
-    return ObjectLink(*key, where, given, within if np.isfinite(within) else None)
+    near: dict[int, list[float]] = {}
+    for each in sightings:
+        if each.about.issuperset(where) and each.given.issuperset(given):
+            near.setdefault(each.scene, []).append(each.step)
+    first = [min(steps) for steps in near.values()]
+    further = [step for steps in near.values() for step in sorted(steps)[1:]] or first
+    if not np.isfinite(first).all() or not first:  # nothing to measure from
+        return ObjectLink(*key, where, given)
+    to_first, to_next = (float(np.quantile(steps, TYPICAL)) for steps in (first, further))
+    return ObjectLink(*key, where, given, MARGIN * to_next, max(MARGIN * to_first, (to_first + to_next) / 2))
 
 
 def helpful_links(samples: Samples, encoding: Encoding, controls: Controls) -> list[ObjectLink]:
