@@ -16,7 +16,7 @@ import numpy as np
 from PIL import Image as PillowImage
 
 import bilevel
-from bilevel.cli.options import env_arguments
+from bilevel.cli.options import env_argument
 from bilevel.methods.methods import find_policy
 from bilevel.policies.film import SENTENCE, Image, captioned, take_picture
 from bilevel.policies.narration import caption
@@ -110,7 +110,7 @@ def main() -> None:
     parser.add_argument("--width", type=int, default=360, help="pixels")
     parser.add_argument("--explain", action="store_true", help="below the picture, why each thing is done")
     given = parser.parse_args()
-    arguments = env_arguments(tuple(given.env_args))
+    arguments = dict(map(env_argument, given.env_args))
     about = given.task, given.policy, given.output, given.objects, arguments, given.method
     print(film(*about, given.every, given.seed, given.width, given.explain))
 
