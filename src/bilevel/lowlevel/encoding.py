@@ -329,7 +329,7 @@ class Encoding:
             return [name for name in names if len(coordinates[roster.objects[name]]) == len(columns)]
 
         first, rest = placed(name for _, name in self._seen_arguments(action) if name in roster.row), placed(others)
-        where = scene.features[scene.rows([*first, *rest])][:, columns]
+        where = scene.features[[roster.row[name] for name in (*first, *rest)]][:, columns]
         apart = np.linalg.norm(where[:, None] - where, axis=-1)
         longest = scale * apart[: len(first)].min(axis=0, initial=np.inf)
         for _ in rest:

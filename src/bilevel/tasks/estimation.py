@@ -294,7 +294,7 @@ class Estimator:
 
     # Motion
 
-    def _along(self, way: Array | Floats) -> Floats:
+    def _along(self, way: Array) -> Floats:
         """(objects, coordinates): how far each object moves while the agent goes this way."""
         is_moved = self._coordinates.has(self._roster) & self._known.carried[:, None]
         return np.asarray(way[self._coordinates.axis] * is_moved, float)
@@ -302,13 +302,13 @@ class Estimator:
     def _move_along(self, change: Array) -> None:
         """Move what is carried as the agent has moved."""
         found, known = self._coordinates, self._known
-        way = change[found.agent_columns].astype(float)
-        known.where += self._along(way)
+        known.where += self._along(change[found.agent_columns])
+        way = change[found.agent_points].astype(float)
         for kind, carrying, bounds in self._carryings:
             rows = self._roster.rows(kind)
             for name, weights in carrying.coupled.items():
                 numbers, held = known.features[rows, self._spec.column[name]], known.carried[rows]
-                moved = numbers + np.dot(weights, way[found.point_axes])
+                moved = numbers + np.dot(weights, way)
                 numbers[held] = np.clip(moved, *bounds[name])[held]
 
     def _notice_carried(self, values: Array) -> None:

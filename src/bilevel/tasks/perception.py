@@ -80,7 +80,6 @@ class Coordinates:
         own = [name for name in self.agent_names if name in along]
         self.points = np.array([spec.column[name] for name in own], np.intp)
         self.point_indices = np.array([self.names.index(name) for name in own], np.intp)  # among all coordinates
-        self.point_axes = np.array([self.agent_names.index(name) for name in own], np.intp)
         self.agent_points = np.array([spec.agent_column[name] for name in own], np.intp)
         self._types = spec.object_roles
         self.has = lru_cache(REMEMBERED)(self._has)
