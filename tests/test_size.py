@@ -34,7 +34,7 @@ OWED = {
     "symbolic": 258,
     "rules": 831,
     "planning": 79,
-    "tasks": 53,
+    "tasks": 58,
     "policies": 94,
     "demonstrations": 147,
     "learning": 235,

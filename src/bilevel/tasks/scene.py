@@ -5,7 +5,7 @@ Users build a scene from plain dictionaries, environments that count microsecond
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -146,6 +146,11 @@ class Scene:
     def of_type(self, kind: str) -> Iterator[Thing]:
         """All visible objects of a type."""
         return (self[name] for name in self.roster.of_type(kind))
+
+    def rows(self, names: Sequence[str]) -> list[int]:
+        """The rows of `features` in which these objects stand."""
+        row = self.roster.row
+        return [row[name] for name in names]
 
     def __eq__(self, other: object) -> bool:
         return (
