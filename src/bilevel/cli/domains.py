@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,7 +49,8 @@ def _report_lines(report: DomainReport) -> Iterator[str]:
     yield f"{report.domain}: {count(report.changes, 'change')} ({where})"
     for name in ("explained", "by_event", "contradicted", "ambiguous", "flickers"):
         kinds: list[Kind] = getattr(report, name)
-        yield f"{name.replace('_', ' ')}: {_share(kinds, report.changes)}" if kinds else ""
+        number = sum(kind.count for kind in kinds)
+        yield f"{name.replace('_', ' ')}: {number} ({number / max(1, report.changes):.1%})" if kinds else ""
         yield from kind_lines(kinds) if name not in ("explained", "by_event") else ()
     yield f"seen: {listed({name: number for name, number in (report.actions | report.events).items() if number})}"
     for finding in report.findings:
@@ -59,16 +60,10 @@ def _report_lines(report: DomainReport) -> Iterator[str]:
         yield f"{kind}: {finding.schema}  {finding.sort} {finding.what}{times}{place}"
 
 
-def _share(kinds: Sequence[Kind], changes: int) -> str:
-    """Return how many changes are of these kinds, and their share in per cent, which is 100 only of all."""
-    number = sum(kind.count for kind in kinds)
-    return f"{number} ({min(number / max(1, changes), 1.0 if number == changes else 0.999):.1%})"
-
-
 # Showing
 
 
-@command("domain show", "domain.pddl", json=False)
+@command("domain show", "domain.pddl")
 @domain_argument
 @option("--format", ("english", "pddl"), "How to print it.", "english", name="form")
 def show(domain: Path, form: str) -> None:
@@ -77,7 +72,8 @@ def show(domain: Path, form: str) -> None:
     from bilevel.symbolic.pddl import write_domain
 
     read = bilevel.read_adl_domain(domain)
-    print(domain_in_english(read) if form == "english" else write_domain(read), end="")
+    text = domain_in_english(read) if form == "english" else write_domain(read)
+    answer({"domain": read.name, "text": text}, text.rstrip("\n"))
 
 
 # Learning

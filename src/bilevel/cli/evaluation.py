@@ -96,13 +96,11 @@ def compare(first: Path, second: Path) -> None:
     by_objects = {str(size): paired_rates([p for p in found.pairs if p[0].objects == size]) for size in sizes}
     values = {name: getattr(found, name) for name in ("only_first", "only_second", "differences")}
     values |= {"first": first, "second": second, "task": found.pairs[0][0].task, "changed": changed}
-    left_out = {"A": found.only_first, "B": found.only_second}
-    remarks = [f"; {number} only in {name}, left out" for name, number in left_out.items() if number]
     answer(
         {**values, "total": total, "by_objects": by_objects},
         f"A: {first}",
         f"B: {second}",
-        f"{found.pairs[0][0].task}: {count(found.pairs, 'episode')} in both{''.join(remarks)}",
+        f"{found.pairs[0][0].task}: {count(found.pairs, 'episode')} in both; only in A {found.only_first}, only in B {found.only_second}",
         *(f"  {line}" for line in difference_lines(found.differences)),
         *rate_lines({**by_objects, "total": total}),
         f"mean steps where both succeed: {listed(total['mean_steps'] or ())}",

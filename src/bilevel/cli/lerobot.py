@@ -23,13 +23,14 @@ def install() -> None:
     answer({"installed": lerobot.installed_versions(folder), "folder": folder})
 
 
-@command("lerobot fetch", "smolvla-metaworld", json=False)
+@command("lerobot fetch", "smolvla-metaworld")
 @argument("method", "TEXT", "smolvla or smolvla-metaworld.")
 def fetch(method: str) -> None:
     """Download a published model into Hugging Face's cache: the policy, and its backbone's settings and tokenizer."""
     from bilevel.methods import lerobot
 
     lerobot.fetch(method)
+    answer({"fetched": method})
 
 
 @command("lerobot check", "--policy outputs/train/act/checkpoints/last/pretrained_model")

@@ -102,11 +102,11 @@ def program() -> None:
     """BISON: learn bilevel policies from demonstrations, run and measure them."""
 
 
-def command(name: str, *examples: str, json: bool = True) -> Callable[[Callable[..., Any]], Command]:
+def command(name: str, *examples: str) -> Callable[[Callable[..., Any]], Command]:
     """Return the decorator that makes a command of a function and adds it to the program, or to its group there.
 
-    Its help is the docstring, and what may stand behind its name as examples. With `json`, it takes the option --json,
-    which `answer` and `say` follow.
+    Its help is the docstring, and what may stand behind its name as examples. It takes the option --json, which
+    `answer` and `say` follow.
     """
     group, _, last = name.rpartition(" ")
 
@@ -115,8 +115,7 @@ def command(name: str, *examples: str, json: bool = True) -> Callable[[Callable[
         head = "Examples:" if len(lines) > 1 else "Example:"
         text = "\n".join([cleandoc(function.__doc__ or ""), "", "\b", head, *lines])
         made = click.command(last, cls=Command, help=text)(function)
-        if json:
-            made.params.append(JSON)
+        made.params.append(JSON)
         parent = program.commands.setdefault(group, CommandGroup(group, help=GROUPS[group])) if group else program
         assert isinstance(parent, CommandGroup)
         parent.add_command(made)

@@ -175,11 +175,7 @@ def plan(
     deadline, started = Deadline(timeout), time.perf_counter()
     result = find_plan(read_domain, read_problem, planner=planner, time_limit=timeout, memory_limit=memory * 1e9)
     seconds = time.perf_counter() - started
-    limits = {
-        Status.TIMED_OUT: f"not found in time ({timeout:g} s)",
-        Status.OUT_OF_MEMORY: f"not found within {memory:g} GB of memory; --memory sets the limit",
-    }
-    message, text = limits.get(result.status, result.message), ""
+    message, text = result.message or f"{result.status.value}; the limits are {timeout:g} s and {memory:g} GB", ""
     values: dict[str, Any] = {"domain": read_domain.name, "problem": read_problem.name, "status": result.status.value}
     values |= {"message": message, "seconds": round(seconds, 4), "plan": None, "policy": None, "output": None}
     if result.status is Status.ERROR:
