@@ -41,7 +41,7 @@ def test_success_differences_and_the_episodes_that_changed_are_told(
     assert (found["only_first"], found["only_second"], found["differences"]) == (1, 0, {"noise": [0.0, 0.5]})
     assert [(each["objects"], each["episode"]) for each in found["changed"]] == [(2, 1), (1, 0)]
     out = run_well(capsys, "compare", one, other)
-    assert "tiny: 11 episodes in both; only in A 1, only in B 0\n  noise: 0.0 → 0.5\n" in out
+    assert "tiny: 11 episodes in both, 1 in A alone, 0 in B alone\n  noise: 0.0 → 0.5\n" in out
     assert f"success → drop: bilevel run --replay {shlex.quote(str(other))} --objects 2 --episode 1\n" in out
     assert f"drop → success: bilevel run --replay {one} --objects 1 --episode 0\n" in out
     assert run_well(capsys, "compare", one, one).endswith("\n0 episodes changed\n")

@@ -83,7 +83,7 @@ def test_limits_of_time_and_memory_are_kept(planner: str, capsys: pytest.Capture
     if planner != "fast-downward":
         command = [sys.executable, "-m", "bilevel", *map(str, words), "--memory", "0.05"]
         ended = subprocess.run(command, capture_output=True, text=True)
-        told = "not found within 0.05 GB of memory; --memory sets the limit"
+        told = "out of memory; the limits are 60 s and 0.05 GB"
         assert (ended.returncode, ended.stdout, told in ended.stderr) == (1, "", True)
 
 

@@ -100,7 +100,8 @@ def compare(first: Path, second: Path) -> None:
         {**values, "total": total, "by_objects": by_objects},
         f"A: {first}",
         f"B: {second}",
-        f"{found.pairs[0][0].task}: {count(found.pairs, 'episode')} in both; only in A {found.only_first}, only in B {found.only_second}",
+        f"{found.pairs[0][0].task}: {count(found.pairs, 'episode')} in both, {found.only_first} in A alone, "
+        f"{found.only_second} in B alone",
         *(f"  {line}" for line in difference_lines(found.differences)),
         *rate_lines({**by_objects, "total": total}),
         f"mean steps where both succeed: {listed(total['mean_steps'] or ())}",

@@ -135,7 +135,7 @@ def _run(
     if exit_code is None or exit_code in OUT_OF_TIME:
         return PlanResult(Status.TIMED_OUT)
     if exit_code in OUT_OF_MEMORY:
-        return PlanResult(Status.OUT_OF_MEMORY, message="no plan: Fast Downward ran out of memory")
+        return PlanResult(Status.OUT_OF_MEMORY)
     if exit_code in UNSOLVABLE:
         return PlanResult(Status.UNSOLVABLE, message="no plan exists")
     lines = log_file.read_text(encoding="utf-8", errors="replace").splitlines()

@@ -83,7 +83,7 @@ def plan(
         with limited_memory(memory_limit):
             return planner_named(planner)(*compiled(domain, problem), time_limit)
     except (MemoryError, SystemError):  # the latter where there is no memory left for the error itself
-        return PlanResult(Status.OUT_OF_MEMORY, message="there is not enough memory to plan for this problem")
+        return PlanResult(Status.OUT_OF_MEMORY)
 
 
 GroundPlan = list[tuple[GroundAction, Outcome]]
