@@ -42,7 +42,7 @@ def test_a_policy_is_learned_written_read_and_runs_with_more_objects(task: Task,
     made = learned(tmp_path, task, config, method=method, seed=5, callback=note)
     assert losses[-1] < losses[0] / 2
     assert made.card.summary["samples"] == sum(each.steps for each in shown(task))
-    found = read_end_to_end(tmp_path, method)
+    found, _ = read_end_to_end(tmp_path, method)
     assert (found.card, found.domain, found.digest) == (made.card, made.domain, made.digest)
     env, policy = SceneEnv(task, 4), load_policy(tmp_path, task)
     steps = iter(range(29))

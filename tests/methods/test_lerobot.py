@@ -16,19 +16,17 @@ import pytest
 
 import bilevel
 from bilevel.experiments.rows import PAPER_TASKS as PAPERS_TASKS
+from bilevel.experiments.rows import find_rows
 from bilevel.methods import lerobot
 from bilevel.methods.lerobot import (
-    BACKBONE_FILES,
-    POLICY_FILES,
     PUBLISHED,
     Config,
     LeRobotModel,
     LeRobotPolicy,
     ModelServer,
-    PolicyInput,
+    PolicyFeature,
     find_model,
 )
-from bilevel.methods.methods import METHODS
 from bilevel.policies.episode import Episode
 from bilevel.policies.rollout import rollout
 from bilevel.symbolic.domain import BadInput
@@ -42,8 +40,10 @@ FAKE = Path(__file__).with_name("fake_lerobot_server.py")
 INSTRUCTION = "Deliver {n} parcels."
 TOLD = replace(DRAWN, instruction=INSTRUCTION)
 STEPS = 12
-PICTURE, STATE = PolicyInput("VISUAL", (3, 64, 96)), PolicyInput("STATE", (6,))
-LOOKS = Config("smolvla", {"observation.images.corner": PICTURE, "observation.state": STATE})
+PICTURE, STATE = PolicyFeature("VISUAL", (3, 64, 96)), PolicyFeature("STATE", (6,))
+ACTIONS = {size: {"action": PolicyFeature("ACTION", (size,))} for size in (2, 3, 6)}
+INPUTS = {"observation.images.corner": PICTURE, "observation.state": STATE}
+LOOKS = Config("smolvla", INPUTS, ACTIONS[3], "some/backbone")
 
 
 @pytest.fixture(autouse=True)
@@ -76,7 +76,7 @@ def asked(folder: Path) -> list[dict[str, Any]]:
 
 
 def test_what_goes_over(env: SceneEnv, tmp_path: Path) -> None:
-    actor = LeRobotPolicy(model(tmp_path, backbone="any"), env)
+    actor = LeRobotPolicy(model(tmp_path), env)
     assert run(env, actor).steps == STEPS
     acts, scene = asked(tmp_path), env.reset(3)
     assert {(act["device"], act["sentence"]) for act in acts} == {("cpu", "Deliver 1 parcels.")}
@@ -90,8 +90,8 @@ def test_what_goes_over(env: SceneEnv, tmp_path: Path) -> None:
 def test_a_state_is_told_by_the_names_in_the_training_data(tmp_path: Path) -> None:
     env = SceneEnv(DRAWN, 1)
     layout = StateLayout(DRAWN.spec, {"parcel": 2, "spot": 2})
-    inputs = {"observation.state": STATE, "observation.environment_state": PolicyInput("ENV", (4,))}
-    told = model(tmp_path, config=Config("act", inputs))
+    inputs = {"observation.state": STATE, "observation.environment_state": PolicyFeature("ENV", (4,))}
+    told = model(tmp_path, config=Config("act", inputs, ACTIONS[3]))
     with pytest.raises(BadInput, match=r"no names of its numbers: put info\.json of its training data beside it"):
         LeRobotPolicy(told, env)
     (tmp_path / "well").mkdir()
@@ -115,52 +115,50 @@ def test_a_state_is_told_by_the_names_in_the_training_data(tmp_path: Path) -> No
 
 
 def test_pictures_are_drawn_as_the_model_knows_them(tmp_path: Path) -> None:
-    assert model(tmp_path).pictures == {"render_mode": "rgb_array", "camera": "corner", "picture_size": (96, 64)}
-    published = model(tmp_path, published=PUBLISHED["smolvla"]).pictures
+    size = {"render_mode": "rgb_array", "picture_size": (96, 64)}
+    for name, camera in (("images.corner", "corner"), ("images.front", "front"), ("image", "corner")):
+        config = Config("act", {f"observation.{name}": PICTURE}, ACTIONS[3])
+        assert model(tmp_path, config=config).pictures == {**size, "camera": camera}
+    published = model(tmp_path, is_published=True).pictures
     with closing(SceneEnv(TASKS["blocks"], 1, **published)) as env:
         env.reset(0)
         assert env.render().shape == (480, 480, 3)
-    assert model(tmp_path, config=Config("act", {})).pictures == {}
+    assert model(tmp_path, config=Config("act", {}, ACTIONS[3])).pictures == {}
 
 
 def test_what_cannot_go_together_is_told(tmp_path: Path) -> None:
     blind = SceneEnv(TOLD, 1)
     with pytest.raises(BadInput, match="the environment of 'drawn' gives no pictures"):
         run(blind, LeRobotPolicy(model(tmp_path), blind))
-    with pytest.raises(BadInput, match="the controls of 'tiny-discrete' are a choice"):
+    with pytest.raises(BadInput, match="the controls of the task 'tiny-discrete' are a choice"):
         LeRobotPolicy(model(tmp_path), SceneEnv(TINY_DISCRETE, 1))
     with pytest.raises(BadInput, match="the task 'drawn' has no `instruction`"):
-        LeRobotPolicy(model(tmp_path, backbone="any"), SceneEnv(DRAWN, 1))
-    with pytest.raises(BadInput, match=r"the policy wants 'observation\.touch', which scenes do not have"):
-        LeRobotPolicy(model(tmp_path, config=Config("act", {"observation.touch": STATE})), SceneEnv(DRAWN, 1))
+        LeRobotPolicy(model(tmp_path), SceneEnv(DRAWN, 1))
+    for size, is_published in ((6, False), (2, True)):
+        config = Config("smolvla", INPUTS, ACTIONS[size])
+        with pytest.raises(BadInput, match=f"its actions are {size} numbers, but a control of the task 'drawn' is 3"):
+            LeRobotPolicy(model(tmp_path, config=config, is_published=is_published), blind)
 
 
 @pytest.mark.parametrize(
-    ("behaviour", "others", "complaint"),
+    ("behaviour", "complaint"),
     [
-        ("six numbers", {}, "its actions are 6 numbers, but a control of the task 'drawn' is 3"),
-        (
-            "two numbers",
-            {"published": PUBLISHED["smolvla"]},
-            "its actions are 2 numbers, but a control of the task 'drawn' is 3",
-        ),
-        ("not finite", {}, "the model's action is not finite"),
-        ("refuses", {}, "the model cannot be run: no GPU: there is none"),
-        ("dies", {}, "the process that runs the model ended: exit code 1"),
+        ("not finite", "the model's action is not finite"),
+        ("refuses", "the model cannot be run: no GPU: there is none"),
+        ("dies", "the process that runs the model ended: exit code 1"),
     ],
 )
-def test_what_cannot_be_run_is_told(
-    env: SceneEnv, tmp_path: Path, behaviour: str, others: dict[str, Any], complaint: str
-) -> None:
+def test_what_cannot_be_run_is_told(env: SceneEnv, tmp_path: Path, behaviour: str, complaint: str) -> None:
     with pytest.raises(BadInput, match=complaint):
-        run(env, LeRobotPolicy(model(tmp_path, behaviour, **others), env))
+        run(env, LeRobotPolicy(model(tmp_path, behaviour), env))
 
 
-@pytest.mark.parametrize(("behaviour", "cut"), [("well", False), ("six numbers", True)])
-def test_controls_are_within_bounds_and_longer_actions_are_cut_where_that_is_wanted(
-    env: SceneEnv, tmp_path: Path, behaviour: str, cut: bool
+@pytest.mark.parametrize(("behaviour", "size"), [("well", 3), ("six numbers", 6)])
+def test_controls_are_within_bounds_and_longer_actions_of_published_models_are_cut(
+    env: SceneEnv, tmp_path: Path, behaviour: str, size: int
 ) -> None:
-    actor = LeRobotPolicy(model(tmp_path, behaviour, published=PUBLISHED["smolvla"] if cut else None), env)
+    config = Config("smolvla", INPUTS, ACTIONS[size])
+    actor = LeRobotPolicy(model(tmp_path, behaviour, config=config, is_published=True), env)
     actor.reset(env.reset(3))
     assert actor.act(env.scene).tolist() == pytest.approx([0.1, -0.05, 0.7])
 
@@ -168,7 +166,7 @@ def test_controls_are_within_bounds_and_longer_actions_are_cut_where_that_is_wan
 OWNER = """
 import sys, time
 from bilevel.methods.lerobot import Config, LeRobotModel, ModelServer
-server = ModelServer(LeRobotModel(sys.executable, sys.argv[2], Config("act", {}), server=sys.argv[1]))
+server = ModelServer(LeRobotModel(sys.executable, sys.argv[2], Config("act", {}, {}), server=sys.argv[1]))
 print(server._process.pid, flush=True)
 time.sleep(600)
 """
@@ -186,12 +184,17 @@ def test_the_process_of_a_model_does_not_survive_us(tmp_path: Path) -> None:
     assert not runs
 
 
-def test_the_real_server_says_that_lerobot_is_missing(tmp_path: Path) -> None:
+def test_the_real_server_runs_without_any_package_of_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What PYTHONPATH names is not seen by LeRobot's Python."""
+    package = tmp_path / "packages" / "torch.py"
+    package.parent.mkdir()
+    package.write_text("raise SystemExit('this is not the torch of that environment')\n")
+    monkeypatch.setenv("PYTHONPATH", str(package.parent))
     python = tmp_path / "python"
     python.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')  # without any installed package
     python.chmod(0o755)
-    with pytest.raises(BadInput, match="the model cannot be run: lerobot is not installed for "):
-        ModelServer(LeRobotModel(str(python), "any", LOOKS))
+    with pytest.raises(BadInput, match="the model cannot be run: ModuleNotFoundError: No module named 'torch'"):
+        ModelServer(LeRobotModel(str(python), "any", LOOKS)).ask({"seed": 0})
 
 
 # Which models can be run
@@ -199,9 +202,8 @@ def test_the_real_server_says_that_lerobot_is_missing(tmp_path: Path) -> None:
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """One without an environment for LeRobot, and with nothing from the hub."""
+    """One without an environment for LeRobot."""
     monkeypatch.setenv("BILEVEL_LEROBOT", str(tmp_path / "environment"))
-    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "cache"))
     return tmp_path
 
 
@@ -213,39 +215,31 @@ def install(folder: Path, **versions: str) -> None:
         note.write_text(f"Metadata-Version: 2.4\nName: {name}\nVersion: {version}\n")
 
 
-def save(folder: Path, files: tuple[str, ...], **config: Any) -> Path:
+def save(folder: Path, **config: Any) -> None:
     folder.mkdir(parents=True)
-    for name in files:
-        (folder / name).write_text("{}")
-    (folder / "config.json").write_text(json.dumps(config))
-    return folder
+    (folder / "config.json").write_text(json.dumps({"input_features": {}, "output_features": {}, **config}))
 
 
 def test_what_is_missing_is_said_with_what_to_do(machine: Path) -> None:
     with pytest.raises(BadInput, match=r"environment: no LeRobot, not 0\.4\.4; .*: bilevel lerobot install"):
         find_model("smolvla")
     install(machine / "environment", lerobot="0.4.4", torch="2.13.0+cpu", transformers="4.57.6")
-    for method, published in PUBLISHED.items():
-        with pytest.raises(BadInput, match=f"{published.name}: missing config.json, .*bilevel lerobot fetch {method}"):
+    for method in PUBLISHED:
+        with pytest.raises(BadInput, match=rf"model\.safetensors is missing; .* bilevel lerobot fetch {method}"):
             find_model(method)
-    with pytest.raises(BadInput, match=r"missing config\.json, .*write it with LeRobot's save_pretrained"):
+    with pytest.raises(BadInput, match=r"model\.safetensors is missing; LeRobot's save_pretrained writes it"):
         find_model("lerobot", machine)
-    policy = save(machine / "policy", POLICY_FILES, type="smolvla", input_features={}, vlm_model_name="some/backbone")
-    with pytest.raises(BadInput, match=r"some/backbone: missing config\.json"):
-        find_model("lerobot", policy)
 
 
-def test_published_models_are_found_by_their_revision_in_the_hubs_cache(machine: Path) -> None:
+@pytest.mark.parametrize("method", ["lerobot", "smolvla-metaworld"])
+def test_a_row_notes_what_ran_it(machine: Path, method: str) -> None:
     install(machine / "environment", lerobot="0.4.4", torch="2.13.0+cpu", transformers="4.57.6")
-    revision = PUBLISHED["smolvla-metaworld"].revision
-    place = machine / "cache" / "models--jadechoghari--smolvla_metaworld" / "snapshots" / revision
-    save(place, POLICY_FILES, type="smolvla", input_features={}, vlm_model_name="some/backbone")
-    backbone = machine / "cache" / "models--some--backbone"
-    save(backbone / "snapshots" / "c0ffee", BACKBONE_FILES)
-    (backbone / "refs").mkdir()
-    (backbone / "refs" / "main").write_text("c0ffee")
-    found = find_model("smolvla-metaworld")
-    assert (found.folder, found.backbone) == (str(place), str(backbone / "snapshots" / "c0ffee"))
+    folder = machine / "environment" / "models" / method
+    save(folder, type="smolvla", vlm_model_name="some/backbone")
+    (folder / "model.safetensors").write_bytes(b"weights")
+    is_published = method in PUBLISHED
+    found = find_model(method, None if is_published else folder)
+    assert (found.folder, found.is_published) == (str(folder), is_published)
     assert found.settings == {
         "type": "smolvla", "device": "cpu", "lerobot": "0.4.4", "torch": "2.13.0+cpu", "transformers": "4.57.6",
     }  # fmt: skip
@@ -267,11 +261,9 @@ def test_the_environment_is_made_and_a_model_fetched_with_its_backbone(
     machine: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With a Python that only notes what it is asked."""
-    with pytest.raises(BadInput, match="there is no such program; make it with: bilevel lerobot install"):
-        lerobot.fetch("smolvla")
-    asked = machine / "asked"
-    place = machine / "cache" / "models--lerobot--smolvla_base" / "snapshots" / "main"
-    save(place, (), type="smolvla", input_features={}, vlm_model_name="some/backbone")
+    asked, environment = machine / "asked", machine / "environment"
+    folder = environment / "models" / "smolvla"
+    save(folder, type="smolvla", vlm_model_name="some/backbone")
     python = machine / "python"
     python.write_text(
         f'#!/bin/sh\necho "$@" >> {asked}\n'
@@ -279,16 +271,18 @@ def test_the_environment_is_made_and_a_model_fetched_with_its_backbone(
     )
     python.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(python))
-    METHODS["smolvla"].prepare()
+    with pytest.raises(BadInput, match=r"smolvla: .* make the environment with"):  # for nothing was really installed
+        find_rows(["smolvla"], [])
     lines = asked.read_text().splitlines()
-    assert lines[0] == f"-m venv {machine}/environment"
+    assert lines[0] == f"-m venv {environment}"
     assert "-m pip install --disable-pip-version-check --quiet torch==2.13.0" in lines
     assert "-m pip install --disable-pip-version-check --quiet --no-deps torchvision==0.28.0 lerobot==0.4.4" in lines
-    assert lines[-2:] == [
-        "download lerobot/smolvla_base --revision main",
-        f"download some/backbone {' '.join(BACKBONE_FILES)}",
+    assert lines[-3:] == [
+        f"download lerobot/smolvla_base config.json --revision main --local-dir {folder}",
+        "download some/backbone --exclude onnx/*",
+        f"download lerobot/smolvla_base --revision main --local-dir {folder}",
     ]
-    (machine / "environment" / "bin" / "hf").write_text("#!/bin/sh\nexit 3\n")
+    (environment / "bin" / "hf").write_text("#!/bin/sh\nexit 3\n")
     with pytest.raises(BadInput, match=r"exit code 3 of: .*/hf download lerobot/smolvla_base"):
         lerobot.fetch("smolvla")
     with pytest.raises(BadInput, match="unknown model 'openvla'; known models: smolvla, smolvla-metaworld"):

@@ -19,14 +19,13 @@ def install() -> None:
     from bilevel.methods import lerobot
 
     lerobot.install()
-    folder = lerobot.environment_folder()
-    answer({"installed": lerobot.installed_versions(folder), "folder": folder})
+    answer({"installed": lerobot.lerobot_versions(), "folder": lerobot.environment_folder()})
 
 
 @command("lerobot fetch", "smolvla-metaworld")
 @argument("method", "TEXT", "smolvla or smolvla-metaworld.")
 def fetch(method: str) -> None:
-    """Download a published model into Hugging Face's cache: the policy, and its backbone's settings and tokenizer."""
+    """Download a published model, and its backbone, for LeRobot; make its environment first, where there is none."""
     from bilevel.methods import lerobot
 
     lerobot.fetch(method)
@@ -45,7 +44,7 @@ def check(policy: Path | None) -> int:
     def state(method: str) -> str:
         try:
             model = find_model(method, policy)
-            loaded_server(model)
+            loaded_server(model).ask({"seed": 0})
         except BadInput as error:
             return f"not run: {error}"
         return f"ready: {model.config.type} on {model.device}"

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from bilevel.methods.lerobot import fetch
 from bilevel.methods.methods import BILEVEL, EXPERT, METHODS
 from bilevel.policies.folder import BISON
 from bilevel.symbolic.domain import BadInput
@@ -119,8 +120,10 @@ def find_rows(names: Sequence[str], usual: Sequence[str]) -> list[Row]:
     """Return the rows of these names, each once, or the usual ones; `BadInput` for one that cannot be run here."""
     rows = [ROWS[name] for name in choose("method", names, ROWS, usual)]
     for row in rows:
-        METHODS[row.method].prepare()
-        if lacking := METHODS[row.method].missing():
+        method = METHODS[row.method]
+        if method.is_published and method.missing():
+            fetch(method.name)
+        if lacking := method.missing():
             raise BadInput(f"{row.name}: {lacking}; or leave it out of --methods")
     return rows
 

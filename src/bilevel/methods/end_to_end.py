@@ -14,8 +14,8 @@ all objects of the type, from 0 to 1: with more objects a number would be one th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cache, cached_property, partial
+from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -45,10 +45,10 @@ from bilevel.policies.folder import (
     read_domain_and_weights,
 )
 from bilevel.policies.policy import LabellingPolicy
-from bilevel.symbolic.domain import NO_FACTS, BadInput, Domain, Facts
+from bilevel.symbolic.domain import BadInput, Domain, Facts
 from bilevel.tasks.controls import Control, Controls, DiscreteControls
 from bilevel.tasks.scene import Array, Roster, Scene
-from bilevel.tasks.spec import Mirror, Spec, Symmetry
+from bilevel.tasks.spec import Mirror, Spec
 from bilevel.tasks.task import Labels
 
 KIND = "end-to-end"  # the kind of network, in policy.json
@@ -57,60 +57,57 @@ NOTHING = 0  # instead of an object, for an argument that is not seen, or that a
 Rows = NDArray[np.int64]
 
 
-@dataclass(frozen=True)
 class GraphEncoding:
-    """Which number stands where."""
+    """Which number stands where, for a network that sees facts and goals, too, or features alone."""
 
-    spec: Spec
-    has_facts: bool
-    nullary: tuple[str, ...]  # predicates, by the number of their arguments; none for a network without facts
-    unary: tuple[str, ...]
-    relations: tuple[str, ...]  # with two or more
-    arity: int  # of the relation with the most arguments, 0 where there are none
-    symmetries: tuple[Symmetry, ...] = ()  # that hold whatever is being done, which the network is not told
-
-    @cached_property
-    def features(self) -> FeatureEncoder:
-        """What turns a scene into numbers; without facts, those for labels are told, too."""
-        return FeatureEncoder(self.spec, label_only=not self.has_facts)
-
-    @cached_property
-    def types(self) -> tuple[str, ...]:
-        """Those of objects."""
-        return tuple(sorted(self.spec.objects))
+    def __init__(self, has_facts: bool, domain: Domain, spec: Spec) -> None:
+        self.has_facts, self.domain, self.spec = has_facts, domain, spec
+        self.features = FeatureEncoder(spec, label_only=not has_facts)
+        self.types = sorted(spec.objects)
+        arities = {name: len(domain.predicates[name].parameters) for name in sorted(domain.predicates) if has_facts}
+        self.nullary, self.unary = ([name for name, arity in arities.items() if arity == count] for count in (0, 1))
+        self.relations = [name for name, arity in arities.items() if arity > 1]
+        self.arity = max((arities[name] for name in self.relations), default=0)
+        self.global_size = self.features.agent_size + 2 * len(self.nullary)
+        self.object_size = self.features.object_size + 1 + len(self.types) + 2 * len(self.unary)
+        self.fact_size = 2 + len(self.relations)
+        # Those that hold whatever is being done. Without facts, nothing says how `LabelOnly` features would be swapped.
+        always = [each for each in spec.symmetries if domain.schemas.keys().isdisjoint(each.except_for)]
+        self.symmetries = [each for each in always if has_facts or isinstance(each, Mirror)]
 
     @property
     def symbols(self) -> dict[str, Any]:
         """The symbols that a network is told of."""
-        names = {name: list(getattr(self, name)) for name in ("types", "nullary", "unary", "relations")}
-        return {**names, "arity": self.arity}
+        return {name: getattr(self, name) for name in ("types", "nullary", "unary", "relations", "arity")}
 
     def structure(self, roster: Roster, state: Facts, goal: Facts) -> tuple[Array, Array, Array, Rows]:
         """Encode which objects are seen, and the facts, as rows for the global node, the objects and the facts.
 
-        The last array, (facts, arity), has the objects that a fact is about, counted from 1 on, or nothing.
+        Of each object it is said which share of all objects of its type comes before it by name, of which type it is,
+        and what is true of it alone. The last array, (facts, arity), has the objects that a fact is about, counted from
+        1 on, or nothing.
         """
-        objects, places = roster.objects, _places(roster.objects)
+        members = [sorted(roster.of_type(kind)) for kind in self.types]
+        places = {name: place / len(names) for names in members for place, name in enumerate(names)}
         about = [
             [
                 places[name],
                 *(kind == other for other in self.types),
                 *((predicate, (name,)) in facts for facts in (state, goal) for predicate in self.unary),
             ]
-            for name, kind in objects.items()
+            for name, kind in roster.objects.items()
         ]
-        number = {name: row + 1 for row, name in enumerate(objects)}
         related = sorted(fact for fact in state | goal if fact.predicate in self.relations)
         arguments = np.full((len(related), self.arity), NOTHING, np.int64)
         for row, fact in enumerate(related):
-            arguments[row, : len(fact.terms)] = [number.get(name, NOTHING) for name in fact.terms]
+            arguments[row, : len(fact.terms)] = [roster.row.get(name, NOTHING - 1) + 1 for name in fact.terms]
         facts = [
             [fact in state, fact in goal, *(fact.predicate == name for name in self.relations)] for fact in related
         ]
         return (
             np.array([(name, ()) in f for f in (state, goal) for name in self.nullary], np.float32),
-            np.array(about, np.float32).reshape(-1, 1 + len(self.types) + 2 * len(self.unary)),
-            np.array(facts, np.float32).reshape(-1, 2 + len(self.relations)),
+            np.array(about, np.float32).reshape(-1, self.object_size - self.features.object_size),
+            np.array(facts, np.float32).reshape(-1, self.fact_size),
             arguments,
         )
 
@@ -118,39 +115,16 @@ class GraphEncoding:
         """The same encoding for scenes of a spec that has the same features to tell; `BadInput` for any other."""
         if spec is self.spec:
             return self
-        found = replace(self, spec=spec)
+        found = GraphEncoding(self.has_facts, self.domain, spec)
         if (found.types, found.features.layout) != (self.types, self.features.layout):
-            raise BadInput(
-                "the scenes have other features, or in other roles, than those that the network was trained on"
-            )
+            raise BadInput("the scenes have other features or roles than those that the network was trained on")
         return found
-
-
-def _places(objects: Mapping[str, str]) -> dict[str, float]:
-    """For objects and their types, which share of all objects of its type comes before each by name."""
-    members: dict[str, list[str]] = {}
-    for name in sorted(objects):
-        members.setdefault(objects[name], []).append(name)
-    return {name: place / len(names) for names in members.values() for place, name in enumerate(names)}
-
-
-def graph_encoding(has_facts: bool, domain: Domain, spec: Spec) -> GraphEncoding:
-    """Return what a network is told that sees facts and goals, too, or features alone."""
-    told = sorted(domain.predicates) if has_facts else []
-    arities = {name: len(domain.predicates[name].parameters) for name in told}
-    nullary, unary = (tuple(name for name, arity in arities.items() if arity == count) for count in (0, 1))
-    related = tuple(name for name, arity in arities.items() if arity > 1)
-    arity = max((arities[name] for name in related), default=0)
-    symmetries = [symmetry for symmetry in spec.symmetries if domain.schemas.keys().isdisjoint(symmetry.except_for)]
-    if not has_facts:  # nothing says how `LabelOnly` features would be swapped
-        symmetries = [symmetry for symmetry in symmetries if isinstance(symmetry, Mirror)]
-    return GraphEncoding(spec, has_facts, nullary, unary, related, arity, tuple(symmetries))
 
 
 # The end-to-end methods, and what each of them is told.
 ENCODINGS: Mapping[str, Callable[[Domain, Spec], GraphEncoding]] = {
-    "pure-nn": partial(graph_encoding, False),
-    "pddl-nn": partial(graph_encoding, True),
+    "pure-nn": partial(GraphEncoding, False),
+    "pddl-nn": partial(GraphEncoding, True),
 }
 
 
@@ -161,10 +135,8 @@ ENCODINGS: Mapping[str, Callable[[Domain, Spec], GraphEncoding]] = {
 class GraphSamples(ImitationSamples):
     """One graph per step. There are zeros where a graph is smaller than others."""
 
-    agents: Array  # (steps, agent size)
-    features: Array  # (steps, most objects, feature size)
-    globals: Array  # (steps, 2 * nullary)
-    objects: Array  # (steps, most objects, about size)
+    globals: Array  # (steps, global size): the agent, then facts about nothing
+    objects: Array  # (steps, most objects, object size): features, then what is said of an object
     facts: Array  # (steps, most facts, fact size)
     arguments: Rows  # (steps, most facts, arity)
 
@@ -186,15 +158,16 @@ def encode_graphs(
 ) -> GraphSamples:
     """The samples of one episode. What is said of a scene comes back, so each such structure is encoded once."""
     encoder, structure = encoding.features, cache(encoding.structure)
-    empty = np.zeros((0, encoder.object_size), np.float32), *structure(Roster({}), NO_FACTS, NO_FACTS)
-    graphs = [empty]  # so that there is one; it is dropped in the end
+    sizes = (encoding.global_size,), (0, encoding.object_size), (0, encoding.fact_size)
+    empty = [np.zeros(size, np.float32) for size in sizes]
+    graphs = [(*empty, np.zeros((0, encoding.arity), np.int64))]  # so that there is one; it is dropped in the end
     for scene, (state, goal, _) in zip(scenes, situations, strict=True):
-        told = (state, goal) if encoding.has_facts else (NO_FACTS, NO_FACTS)
+        nullary, about, facts, arguments = structure(scene.roster, state, goal)
         features = encoder.objects(scene.values, scene.features, encoder.mask(list(scene.objects.values())))
-        graphs.append((features, *structure(scene.roster, *told)))
-    values = np.array([scene.values for scene in scenes], np.float32).reshape(-1, len(encoding.spec.agent))
+        nodes = np.concatenate([encoder.agent(scene.values), nullary]), np.concatenate([features, about], axis=1)
+        graphs.append((*nodes, facts, arguments))
     parts = (_stacked([part[None] for part in parts])[1:] for parts in zip(*graphs, strict=True))
-    return GraphSamples(targets, np.full(len(scenes), number), encoder.agent(values), *parts)
+    return GraphSamples(targets, np.full(len(scenes), number), *parts)
 
 
 # The network. The graphs of a batch have room for equally many objects and facts; what is not there is masked: its node
@@ -224,14 +197,12 @@ class EndToEndNetwork(ImitationNetwork):
         self.encoding, self.controls = encoding, controls
         self.is_choice = isinstance(controls, DiscreteControls)
         self.symmetries = () if self.is_choice else encoding.symmetries
-        globals_, about, facts, _ = encoding.structure(Roster({}), NO_FACTS, NO_FACTS)
-        agent_size, object_size = encoding.features.agent_size, encoding.features.object_size
-        self.register_buffer("agent_scale", torch.ones(agent_size))
-        self.register_buffer("object_scale", torch.ones(object_size))
-        embed = {"global": agent_size + len(globals_), "object": object_size + about.shape[1]}
+        self.register_buffer("agent_scale", torch.ones(encoding.features.agent_size))
+        self.register_buffer("object_scale", torch.ones(encoding.features.object_size))
+        embed = {"global": encoding.global_size, "object": encoding.object_size}
         layers = dict.fromkeys(("global", "object", "global_to_object", "object_to_global"), (hidden, hidden))
         if encoding.relations:  # what goes to each argument, or comes from each, is side by side
-            embed["fact"] = facts.shape[1]
+            embed["fact"] = encoding.fact_size
             layers["fact"] = (1 + encoding.arity) * hidden, hidden  # from itself and from each argument
             layers["fact_to_object"] = hidden, encoding.arity * hidden
             layers |= dict.fromkeys(("global_to_fact", "fact_to_global"), (hidden, hidden))
@@ -247,37 +218,46 @@ class EndToEndNetwork(ImitationNetwork):
         assert isinstance(samples, GraphSamples)
         with torch.no_grad():
             encoder = self.encoding.features
-            self.agent_scale.copy_(scales_of(samples.agents, turns(encoder.agent_numbers)))
-            features = samples.features.reshape(-1, encoder.object_size)
+            agents = samples.globals[:, : encoder.agent_size]
+            self.agent_scale.copy_(scales_of(agents, turns(encoder.agent_numbers)))
+            features = samples.objects[..., : encoder.object_size].reshape(-1, encoder.object_size)
             self.object_scale.copy_(scales_of(features, turns(encoder.object_numbers), without_zeros=True))
 
     def table(self, samples: object) -> Table:
-        """What is scaled, with the targets; then what is said of nodes, where a row of objects is nothing."""
+        """Side by side the global node, the objects, of which the first is nothing, and the targets; then the facts."""
         assert isinstance(samples, GraphSamples)
-        agents = samples.agents * self.agent_scale.cpu().numpy()
-        features = _with_first_row(samples.features * self.object_scale.cpu().numpy())
-        steps = [part.reshape(len(samples), -1) for part in (agents, features, samples.targets)]
+        encoder = self.encoding.features
+        globals_, objects = samples.globals.copy(), np.pad(samples.objects, ((0, 0), (1, 0), (0, 0)))
+        globals_[:, : encoder.agent_size] *= self.agent_scale.cpu().numpy()
+        objects[..., : encoder.object_size] *= self.object_scale.cpu().numpy()
+        steps = [part.reshape(len(samples), -1) for part in (globals_, objects, samples.targets)]
         numbers = np.concatenate(steps, axis=1, dtype=np.float32)
-        nodes = samples.globals, _with_first_row(samples.objects), samples.facts, samples.arguments
-        return tuple(map(torch.from_numpy, (numbers, *nodes)))
+        return tuple(map(torch.from_numpy, (numbers, samples.facts, samples.arguments)))
+
+    def _rows(self, table: Table) -> int:
+        """How many rows of objects there are in a table."""
+        return (table[0].shape[1] - self.encoding.global_size - self.controls.size) // self.encoding.object_size
 
     def columns(self, table: Table) -> list[TableColumn | None]:
-        encoder = self.encoding.features
+        encoding, encoder = self.encoding, self.encoding.features
+        about = [None] * (encoding.object_size - encoder.object_size)
         found: list[TableColumn | None] = [*columns_of(encoder.agent_numbers, 0, self.agent_scale.tolist())]
-        for row in range(table[2].shape[1]):
-            found += columns_of(encoder.object_numbers, row + 1, self.object_scale.tolist())
+        found += [None] * (encoding.global_size - encoder.agent_size)
+        for row in range(self._rows(table)):
+            found += [*columns_of(encoder.object_numbers, row + 1, self.object_scale.tolist()), *about]
         return found + [TableColumn(0, number, CONTROL) for number in range(self.controls.size)]
 
     def predict(self, table: Table, index: Tensor) -> tuple[Tensor, Tensor]:
-        numbers, globals_, about, facts, arguments = (part[index] for part in table)
-        encoder, (batch, rows, _) = self.encoding.features, about.shape
-        sizes = [encoder.agent_size, rows * encoder.object_size, self.controls.size]
-        agents, features, targets = torch.split(numbers, sizes, dim=-1)
-        visible = about[..., 1 : 1 + len(self.encoding.types)].sum(dim=-1, keepdim=True)  # of one type
+        numbers, facts, arguments = (part[index] for part in table)
+        encoding, rows = self.encoding, self._rows(table)
+        sizes = [encoding.global_size, rows * encoding.object_size, self.controls.size]
+        global_, objects, targets = torch.split(numbers, sizes, dim=-1)
+        objects = objects.reshape(-1, rows, encoding.object_size)
+        kinds = objects[..., encoding.features.object_size + 1 :][..., : len(encoding.types)]
+        visible = kinds.sum(dim=-1, keepdim=True)  # of one type
         known = facts[..., :2].amax(dim=-1, keepdim=True)  # it holds or is wanted
-        objects = torch.cat([features.view(batch, rows, encoder.object_size), about], dim=-1)
         nodes = (part.transpose(0, 1).contiguous() for part in (objects, visible, facts, known, arguments))
-        return self(torch.cat([agents, globals_], dim=-1), *nodes), targets
+        return self(global_, *nodes), targets
 
     # From graphs to controls
 
@@ -291,6 +271,10 @@ class EndToEndNetwork(ImitationNetwork):
         rows of objects.
         """
         has_facts = bool(self.encoding.relations) and facts.shape[0] > 0
+        rows, batch = objects.shape[:2]
+        ends = arguments * batch + torch.arange(batch, device=arguments.device).unsqueeze(
+            1
+        )  # among those of all graphs
         h_global = self.embed["global"](global_)  # (batch, hidden)
         h_objects = self.embed["object"](objects) * visible  # (rows, batch, hidden)
         h_facts = self.embed["fact"](facts) if has_facts else facts  # (facts, batch, hidden)
@@ -299,8 +283,9 @@ class EndToEndNetwork(ImitationNetwork):
             told = layers["object"](h_objects) + layers["global_to_object"](h_global)
             heard = layers["global"](h_global)
             if has_facts:
-                told = told + _to_objects(layers["fact_to_object"](h_facts), arguments, len(h_objects))
-                inputs = torch.cat([h_facts, _from_objects(h_objects, arguments)], dim=-1)
+                told = told + _to_objects(layers["fact_to_object"](h_facts), ends, rows)
+                about = h_objects.flatten(0, 1).index_select(0, ends.flatten())  # what their arguments are
+                inputs = torch.cat([h_facts, about.view(*facts.shape[:2], -1)], dim=-1)  # side by side
                 h_facts = torch.relu(layers["fact"](inputs) + layers["global_to_fact"](h_global))
                 heard = heard + _maximum(layers["fact_to_global"](h_facts), known)
             h_objects = torch.relu(told) * visible
@@ -317,30 +302,17 @@ def _maximum(nodes: Tensor, there: Tensor) -> Tensor:
     return (nodes + (there - 1) * FAR_BELOW).amax(dim=0) * there.amax(dim=0)
 
 
-def _from_objects(objects: Tensor, arguments: Tensor) -> Tensor:
-    """(facts, batch, arity * size): what the arguments of each fact are, side by side."""
-    facts, batch, arity = arguments.shape
-    ends = arguments * batch + torch.arange(batch, device=arguments.device).unsqueeze(1)  # among those of all graphs
-    found = objects.reshape(-1, objects.shape[-1]).index_select(0, ends.flatten())
-    return found.view(facts, batch, arity * objects.shape[-1])
-
-
-def _to_objects(messages: Tensor, arguments: Tensor, rows: int) -> Tensor:
+def _to_objects(messages: Tensor, ends: Tensor, rows: int) -> Tensor:
     """(rows, batch, size): for each object the sum, over positions, of the greatest message from a fact.
 
-    Messages are (facts, batch, arity * size).
+    Messages are (facts, batch, arity * size), and ends, (facts, batch, arity), are where they go among all objects.
     """
-    _, batch, arity = arguments.shape
-    ends = arguments * batch + torch.arange(batch, device=arguments.device).unsqueeze(1)
-    targets = ends + torch.arange(arity, device=arguments.device) * (rows * batch)
+    _, batch, arity = ends.shape
+    targets = ends + torch.arange(arity, device=ends.device) * (rows * batch)
     flat = messages.reshape(-1, messages.shape[-1] // arity)
     heard = flat.new_zeros(arity * rows * batch, flat.shape[1])
     heard = heard.scatter_reduce(0, targets.view(-1, 1).expand_as(flat), flat, "amax", include_self=False)
     return heard.view(arity, rows, batch, -1).sum(dim=0)
-
-
-def _with_first_row(rows: NDArray[Any]) -> NDArray[Any]:
-    return np.pad(rows, ((0, 0), (1, 0), (0, 0)))
 
 
 # The network at work
@@ -374,22 +346,16 @@ def network_with(make_network: Callable[[], EndToEndNetwork], weights: Weights) 
     return network
 
 
-def read_end_to_end(folder: Path, method: str) -> LearnedPolicy:
-    """Return what is in a folder; `BadInput` where it is not of this method, or does not fit together."""
+def read_end_to_end(folder: Path, method: str) -> tuple[LearnedPolicy, EndToEndNetwork]:
+    """Return what is in a folder, with its network; `BadInput` where it is not of this method, or does not fit."""
     card = read_card(folder)
     if card.method != method:
         raise BadInput(f"{folder / POLICY}: a policy of the method {card.method!r}, not of {method!r}")
-    learned = LearnedPolicy(card, *read_domain_and_weights(folder))
-    check_encoding(ENCODINGS[method](learned.domain, learned.spec).symbols, card.encoding, folder / DOMAIN)
+    learned, shape = LearnedPolicy(card, *read_domain_and_weights(folder)), card.network
+    encoding = ENCODINGS[method](learned.domain, learned.spec)
+    check_encoding(encoding.symbols, card.encoding, folder / DOMAIN)
+    make_network = partial(EndToEndNetwork, encoding, card.controls, shape.hidden, shape.rounds)
     try:
-        network_of(learned)
+        return learned, network_with(make_network, learned.weights)
     except RuntimeError as error:
         raise BadInput(f"{folder / WEIGHTS}: not the weights of this network: {' '.join(str(error).split())}") from None
-    return learned
-
-
-def network_of(learned: LearnedPolicy) -> EndToEndNetwork:
-    """Return the network of a policy that was read."""
-    card, shape = learned.card, learned.card.network
-    encoding = ENCODINGS[card.method](learned.domain, learned.spec)
-    return network_with(partial(EndToEndNetwork, encoding, card.controls, shape.hidden, shape.rounds), learned.weights)

@@ -11,7 +11,7 @@ import hashlib
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from importlib import metadata
 from multiprocessing import Pipe
 from pathlib import Path
@@ -33,37 +33,21 @@ SERVER = Path(__file__).with_name("lerobot_server.py")
 ENVIRONMENT_VARIABLE = "BILEVEL_LEROBOT"  # names the folder of LeRobot's environment
 DEVICE_VARIABLE = "BILEVEL_LEROBOT_DEVICE"  # cpu, cuda, cuda:1, …
 VERSION = "0.4.4"
-STATE, PLACES = "observation.state", "observation.environment_state"
-SIDE = 480  # pixels of the pictures in LeRobot's MetaWorld
+STATE, PLACES, CAMERAS = "observation.state", "observation.environment_state", "observation.images."
+ACTION = "action"
+CAMERA, SIDE = "corner", 480  # of the pictures in LeRobot's MetaWorld
 
-
-class Published(NamedTuple):
-    """A model on the hub."""
-
-    name: str
-    revision: str = "main"
-    has_longer_actions: bool = False  # those of another arm, of which the first numbers are used
-
-
-PUBLISHED: Mapping[str, Published] = {  # by their methods
-    "smolvla": Published("lerobot/smolvla_base", has_longer_actions=True),
-    "smolvla-metaworld": Published("jadechoghari/smolvla_metaworld", "ef3089ecb84eeeb7d33fedab24f6c76180a68900"),
+PUBLISHED: Mapping[str, tuple[str, str]] = {  # names on the hub and revisions, by their methods
+    "smolvla": ("lerobot/smolvla_base", "main"),
+    "smolvla-metaworld": ("jadechoghari/smolvla_metaworld", "ef3089ecb84eeeb7d33fedab24f6c76180a68900"),
 }
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
-POLICY_FILES = (CONFIG, WEIGHTS, "policy_preprocessor.json", "policy_postprocessor.json")
-BACKBONE_FILES = (
-    CONFIG,
-    "preprocessor_config.json",
-    "processor_config.json",
-    "tokenizer.json",
-    "tokenizer_config.json",
-)
 
 
-class PolicyInput(msgspec.Struct, frozen=True):
-    """What a policy is told under one name."""
+class PolicyFeature(msgspec.Struct, frozen=True):
+    """What a policy is told, or puts out, under one name."""
 
-    type: str  # STATE, ENV or VISUAL
+    type: str  # STATE, ENV, VISUAL or ACTION
     shape: tuple[int, ...]
 
 
@@ -71,8 +55,9 @@ class Config(msgspec.Struct, frozen=True):
     """What config.json says of a policy, as far as that matters here."""
 
     type: str  # act, diffusion, smolvla, …
-    input_features: dict[str, PolicyInput]
-    vlm_model_name: str | None = None  # of a backbone whose weights are in the policy's own file
+    input_features: dict[str, PolicyFeature]
+    output_features: dict[str, PolicyFeature]
+    vlm_model_name: str | None = None  # of a backbone, on the hub or a folder; such a policy reads a sentence
 
     @property
     def camera(self) -> str | None:
@@ -86,9 +71,8 @@ class LeRobotModel(NamedTuple):
     python: str  # of LeRobot's environment
     folder: str
     config: Config
-    backbone: str = ""  # a folder
     device: str = "cpu"
-    published: Published | None = None
+    is_published: bool = False
     server: str = str(SERVER)
 
     @property
@@ -99,24 +83,31 @@ class LeRobotModel(NamedTuple):
     @property
     def settings(self) -> dict[str, str]:
         """What its results depend on besides its weights: what it is, what runs it, and where."""
-        versions = installed_versions(Path(self.python).parents[1])
-        return {"type": self.config.type, "device": self.device, **versions}
+        return {"type": self.config.type, "device": self.device, **lerobot_versions()}
 
     @property
     def pictures(self) -> dict[str, Any]:
         """How the environment draws what the policy looks at, as arguments of `SceneEnv`; nothing, if it does not.
 
-        Published models see the arm in MetaWorld's colours; others what our exports show.
+        Published models see the arm in MetaWorld's colours; others what our exports show, from the camera that the name
+        of their picture ends with, if it names one.
         """
-        if self.config.camera is None:
+        name = self.config.camera
+        if name is None:
             return {}
-        _, height, width = self.config.input_features[self.config.camera].shape
-        own = {"camera": self.config.camera.rpartition(".")[2], "picture_size": (width, height)}
-        theirs = {"camera": "corner", "picture_size": (SIDE, SIDE), "quality": "metaworld"}
-        return {"render_mode": "rgb_array", **(theirs if self.published else own)}
+        _, height, width = self.config.input_features[name].shape
+        camera = name.removeprefix(CAMERAS) if name.startswith(CAMERAS) and not self.is_published else CAMERA
+        look = {"picture_size": (SIDE, SIDE), "quality": "metaworld"} if self.is_published else {}
+        return {"render_mode": "rgb_array", "camera": camera, "picture_size": (width, height), **look}
 
 
 # What is needed
+
+
+def environment_folder() -> Path:
+    """Return the folder of LeRobot's environment that the variable names, or else one in the user's cache."""
+    cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(os.environ.get(ENVIRONMENT_VARIABLE) or f"{cache}/bilevel/lerobot").expanduser()
 
 
 def install() -> None:
@@ -125,14 +116,18 @@ def install() -> None:
 
 
 def fetch(method: str) -> None:
-    """Download a published model into the hub's cache, with the settings and the tokenizer of its backbone."""
+    """Download a published model into LeRobot's environment, made if it is not there, and its backbone to the hub's.
+
+    The weights of the policy come last: where these are, all is.
+    """
     if method not in PUBLISHED:
         raise BadInput(f"unknown model '{method}'; known models: {', '.join(PUBLISHED)}")
-    program, model = environment_folder() / "bin" / "hf", PUBLISHED[method]
-    if not program.is_file():
-        raise BadInput(f"{program}: there is no such program; make it with: bilevel lerobot install")
-    _run(program, "download", model.name, "--revision", model.revision)
-    _run(program, "download", _config(hub_folder(model)).vlm_model_name, *BACKBONE_FILES)
+    (name, revision), hub, folder = PUBLISHED[method], environment_folder() / "bin" / "hf", model_folder(method)
+    if not hub.is_file():
+        install()
+    _run(hub, "download", name, CONFIG, "--revision", revision, "--local-dir", folder)
+    _run(hub, "download", _config(folder).vlm_model_name, "--exclude", "onnx/*")
+    _run(hub, "download", name, "--revision", revision, "--local-dir", folder)
 
 
 def _run(*words: object) -> None:
@@ -145,25 +140,20 @@ def _run(*words: object) -> None:
 
 
 def find_model(method: str, folder: Path | None = None) -> LeRobotModel:
-    """Return how to run the policy in a folder, or a published one in the hub's cache; `BadInput` where it lacks."""
-    environment, published = environment_folder(), PUBLISHED.get(method)
-    versions = installed_versions(environment)
-    if versions.get("lerobot") != VERSION:
-        there = versions.get("lerobot", "no LeRobot")
-        raise BadInput(f"{environment}: {there}, not {VERSION}; make the environment with: bilevel lerobot install")
-    advice = f"get it with: bilevel lerobot fetch {method}"
-    if folder is None and published:
-        folder = _complete(hub_folder(published), POLICY_FILES, published.name, advice)
-    folder = _complete(folder or Path(), POLICY_FILES, str(folder), "write it with LeRobot's save_pretrained")
-    config, backbone = _config(folder), ""
-    if config.vlm_model_name:
-        own = Path(config.vlm_model_name)
-        place = own if own.is_dir() else hub_folder(Published(config.vlm_model_name))
-        backbone = str(_complete(place, BACKBONE_FILES, config.vlm_model_name, advice).absolute())
+    """Return how to run the policy in a folder, or else a published one; `BadInput` where something is missing."""
+    versions, environment, place = lerobot_versions(), environment_folder(), folder or model_folder(method)
+    if not (place / WEIGHTS).is_file():
+        advice = "LeRobot's save_pretrained writes it" if folder else f"get it with: bilevel lerobot fetch {method}"
+        raise BadInput(f"{place}: {WEIGHTS} is missing; {advice}")
     on_gpu = Path("/dev/nvidiactl").exists() and not versions["torch"].endswith("+cpu")
     device = os.environ.get(DEVICE_VARIABLE) or ("cuda" if on_gpu else "cpu")
     python = str(environment / "bin" / "python")
-    return LeRobotModel(python, str(folder.absolute()), config, backbone, device, published)
+    return LeRobotModel(python, str(place.absolute()), _config(place), device, is_published=folder is None)
+
+
+def model_folder(method: str) -> Path:
+    """Return the folder for a published model."""
+    return environment_folder() / "models" / method
 
 
 def _config(folder: Path) -> Config:
@@ -171,34 +161,16 @@ def _config(folder: Path) -> Config:
     return decode(read_bytes(folder / CONFIG), Config, folder / CONFIG)
 
 
-def _complete(folder: Path, files: Sequence[str], name: str, advice: str) -> Path:
-    """Return a folder that has all of these files; `BadInput` for any other."""
-    lacking = [file for file in files if not (folder / file).is_file()]
-    if lacking:
-        raise BadInput(f"{name}: missing {', '.join(lacking)}; {advice}")
-    return folder
-
-
-def hub_folder(model: Published) -> Path:
-    """Return the folder in the hub's cache with the files of a model, whether or not they are there."""
-    home = os.environ.get("HF_HOME") or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "huggingface"
-    cache = Path(os.environ.get("HF_HUB_CACHE") or Path(home) / "hub").expanduser()
-    folder = cache / f"models--{model.name.replace('/', '--')}"
-    reference = folder / "refs" / model.revision
-    return folder / "snapshots" / (reference.read_text("utf-8").strip() if reference.is_file() else model.revision)
-
-
-def environment_folder() -> Path:
-    """Return the folder of LeRobot's environment that the variable names, or else one in the user's cache."""
-    cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(os.environ.get(ENVIRONMENT_VARIABLE) or f"{cache}/bilevel/lerobot").expanduser()
-
-
-def installed_versions(folder: Path) -> dict[str, str]:
-    """Return the versions in LeRobot's environment as pip noted them, which are sooner read than asked for."""
-    places = [str(place) for place in folder.glob("lib/python*/site-packages")]
+def lerobot_versions() -> dict[str, str]:
+    """Return the versions in LeRobot's environment, as pip noted them; `BadInput` where LeRobot is not there."""
+    environment = environment_folder()
+    places = [str(place) for place in environment.glob("lib/python*/site-packages")]
     names = ("lerobot", "torch", "transformers")
-    return {name: found.version for name in names for found in metadata.distributions(name=name, path=places)}
+    found = {name: each.version for name in names for each in metadata.distributions(name=name, path=places)}
+    if found.get("lerobot") != VERSION:
+        there = f"{environment}: {found.get('lerobot', 'no LeRobot')}, not {VERSION}"
+        raise BadInput(f"{there}; make the environment with: bilevel lerobot install")
+    return found
 
 
 def state_layout(folder: Path, spec: Spec) -> StateLayout | None:
@@ -206,9 +178,8 @@ def state_layout(folder: Path, spec: Spec) -> StateLayout | None:
 
     LeRobot notes the folder of the data set beside the policy; a copy of its info.json may lie there, too.
     """
-    path = folder / "info.json"
-    if not path.is_file() and (folder / "train_config.json").is_file():
-        note = folder / "train_config.json"
+    path, note = folder / "info.json", folder / "train_config.json"
+    if not path.is_file() and note.is_file():
         root = (decode(read_bytes(note), dict[str, Any], note).get("dataset") or {}).get("root")
         path = Path(str(root)) / "meta" / "info.json"
     if not path.is_file():
@@ -226,45 +197,38 @@ class LeRobotPolicy(LabellingPolicy):
     acts_elsewhere = True  # in a process of its own
 
     def __init__(self, model: LeRobotModel, env: SceneEnv) -> None:
-        if not isinstance(env.controls, BoxControls):
-            raise BadInput(f"LeRobot's policies put out numbers, but the controls of '{env.task.name}' are a choice")
         super().__init__(env.labels)
         self.sentence = env.task.instruction.format(n=env.objects)
-        self._model, self._env, self._controls = model, env, env.controls
+        self._model, self._env, controls = model, env, env.controls
         self._layout = state_layout(Path(model.folder), env.task.spec)
-        inputs = model.config.input_features
-        unknown = [name for name in inputs if name not in (STATE, PLACES) and inputs[name].type != "VISUAL"]
-        if unknown:
-            raise BadInput(f"{model.folder}: the policy wants '{unknown[0]}', which scenes do not have")
+        inputs, task = model.config.input_features, f"the task '{env.task.name}'"
+        if not isinstance(controls, BoxControls):
+            raise BadInput(f"LeRobot's policies put out numbers, but the controls of {task} are a choice")
+        self._controls, size = controls, model.config.output_features[ACTION].shape[0]
+        if size < controls.size or (size > controls.size and not model.is_published):  # those may be of a longer arm
+            what = f"its actions are {size} numbers, but a control of {task} is {controls.size}"
+            raise BadInput(f"{model.folder}: {what}; fine-tune the model on such controls")
         if PLACES in inputs and self._layout is None:
             raise BadInput(f"{model.folder}: no names of its numbers: put info.json of its training data beside it")
-        if model.backbone and not self.sentence:
-            raise BadInput(f"the task '{env.task.name}' has no `instruction`, so nothing tells the policy what to do")
+        if model.config.vlm_model_name and not self.sentence:
+            raise BadInput(f"{task} has no `instruction`, so nothing tells the policy what to do")
 
     def reset(self, scene: Scene) -> None:
         """Begin an episode; what is random in it follows from what is seen first."""
         super().reset(scene)
-        self._server = loaded_server(self._model)
-        size, wanted = self._server.action_size, self._controls.size
-        is_longer = self._model.published is not None and self._model.published.has_longer_actions
-        if size < wanted or (size > wanted and not is_longer):
-            raise BadInput(
-                f"{self._model.folder}: its actions are {size} numbers, but a control of the task "
-                f"'{self._env.task.name}' is {wanted}; fine-tune the model on such controls"
-            )
+        self._server, self._wants_picture = loaded_server(self._model), True
         seen = hashlib.sha256(scene.values.tobytes() + scene.features.tobytes())
         self._server.ask({"seed": int.from_bytes(seen.digest()[:4], "big")})
-        self._wants_picture = self._model.config.camera is not None
 
     def act(self, scene: Scene) -> Control:
         """Return the model's control for what is there now."""
         super().reset(scene)
         question: dict[str, Any] = {"sentence": self.sentence, **self._numbers(scene)}
-        if self._wants_picture:
+        if self._wants_picture and self._model.config.camera:
             image = np.ascontiguousarray(self._env.render(), np.uint8)
             question |= {"size": image.shape[:2], "pixels": image.tobytes()}
         answer = self._server.ask(question)
-        self._wants_picture = self._model.config.camera is not None and bool(answer["wants_picture"])
+        self._wants_picture = bool(answer["wants_picture"])
         numbers = np.asarray(answer["values"], np.float32)[: self._controls.size]
         if not np.isfinite(numbers).all():
             raise BadInput(f"{self._model.folder}: the model's action is not finite: {numbers.tolist()}")
@@ -273,10 +237,8 @@ class LeRobotPolicy(LabellingPolicy):
     def _numbers(self, scene: Scene) -> dict[str, list[float]]:
         """Return the numbers that the policy is told; a published model's state is the agent, zeros after it."""
         found = (scene.values, []) if self._layout is None else self._layout.encode(scene)
-        inputs = self._model.config.input_features
-        return {
-            name: np.asarray(part).tolist() for name, part in zip((STATE, PLACES), found, strict=True) if name in inputs
-        }
+        told = zip((STATE, PLACES), found, strict=True)
+        return {name: np.asarray(part).tolist() for name, part in told if name in self._model.config.input_features}
 
 
 # The process that runs the model
@@ -285,23 +247,20 @@ class LeRobotPolicy(LabellingPolicy):
 class ModelServer:
     """A process that has loaded a model and answers questions through a pipe; see `lerobot_server.py`.
 
-    It ends when the pipe is closed, so also with us.
+    It ends when the pipe is closed, so also with us. Nothing of our own environment's Python is told it.
     """
 
     def __init__(self, model: LeRobotModel) -> None:
         self._connection, theirs = Pipe()
-        environment = {**os.environ, "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
-        command = (model.python, "-I", model.server, str(theirs.fileno()), model.folder, model.backbone, model.device)
         with theirs:  # which is closed here, so that ours breaks when the process dies
             self._process = subprocess.Popen(
-                command,
+                (model.python, "-I", model.server, str(theirs.fileno()), model.folder, model.device),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                env=environment,
+                env={**os.environ, "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"},
                 pass_fds=[theirs.fileno()],
             )
-        self.action_size = int(self.ask({})["action_size"])
 
     def close(self) -> None:
         """Let the process end."""

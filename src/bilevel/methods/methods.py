@@ -11,26 +11,11 @@ from typing import Any, NamedTuple
 import msgspec
 
 from bilevel.lowlevel.encoding import Encoding
-from bilevel.methods.lerobot import (
-    PUBLISHED,
-    LeRobotPolicy,
-    environment_folder,
-    fetch,
-    find_model,
-    install,
-    installed_versions,
-)
+from bilevel.methods.lerobot import PUBLISHED, LeRobotPolicy, find_model
 from bilevel.planning import fast_downward
 from bilevel.planning.planners import PLANNERS, PlannedPolicy
 from bilevel.policies.episode import Episode
-from bilevel.policies.folder import (
-    BISON,
-    LearnedPolicy,
-    find_folder,
-    pretrained_policy,
-    read_card,
-    read_policy,
-)
+from bilevel.policies.folder import BISON, LearnedPolicy, find_folder, pretrained_policy, read_card, read_policy
 from bilevel.policies.policy import BilevelPolicy, Policy, expert_policy
 from bilevel.policies.recovery import ONLY_WAIT, Body, RecoveringPolicy, Recovery, parse_recovery
 from bilevel.symbolic.domain import Atom, BadInput, Domain
@@ -116,21 +101,11 @@ class Method:
             if is_wrong:
                 raise BadInput(f"the method '{self.name}' {what}")
 
-    def prepare(self) -> None:
-        """Get a published model and what runs it, unless they are here; `BadInput` where they cannot be had."""
-        if self.is_published and self.missing():
-            if not installed_versions(environment_folder()):
-                install()
-            fetch(self.name)
-
     def missing(self) -> str | None:
         """Return what it lacks here, in one line; `None` where it can be run."""
         try:
             if self.is_published:
-                from bilevel.tabletop import opengl
-
                 find_model(self.name)
-                opengl.backend()  # such a model looks at pictures
             self.planning(Options())
         except BadInput as error:
             return str(error)
@@ -155,17 +130,18 @@ class Method:
 def _expert(method: Method, options: Options) -> RunnablePolicy:
     """Return the expert, which sees and waits as a learned policy does where one is named for its estimation."""
     estimation = _estimation(options, None)
-    if estimation is None:
-        return RunnablePolicy(method.name, expert_policy)
 
     def make(env: SceneEnv) -> Policy:
-        expert, estimator = expert_policy(env), Estimator(env.task.spec, estimation)
-        if not isinstance(expert, BilevelPolicy):
+        expert = expert_policy(env)
+        if estimation is None or not isinstance(expert, BilevelPolicy):
             return expert
-        body = Body(env.controls, env.task.switches, named=env.task.still)
+        body, estimator = (
+            Body(env.controls, env.task.switches, named=env.task.still),
+            Estimator(env.task.spec, estimation),
+        )
         return RecoveringPolicy(env.labels, expert.high, expert.low, ONLY_WAIT, body, estimator)
 
-    return RunnablePolicy(method.name, make, settings={"estimation": estimation.digest})
+    return RunnablePolicy(method.name, make, settings={"estimation": estimation.digest} if estimation else {})
 
 
 def _estimation(options: Options, own: Estimation | None) -> Estimation | None:
@@ -205,11 +181,11 @@ def _bilevel(method: Method, options: Options) -> RunnablePolicy:
 
 def _end_to_end(method: Method, options: Options) -> RunnablePolicy:
     """Return a learned network that does all."""
-    from bilevel.methods.end_to_end import EndToEndPolicy, network_of, read_end_to_end
+    from bilevel.methods.end_to_end import EndToEndPolicy, read_end_to_end
 
     assert options.policy is not None
-    learned = read_end_to_end(find_folder(options.policy), method.name)
-    return _learned(method, learned, options, lambda labels, _: EndToEndPolicy(network_of(learned), labels), {})
+    learned, network = read_end_to_end(find_folder(options.policy), method.name)
+    return _learned(method, learned, options, lambda labels, _: EndToEndPolicy(network, labels), {})
 
 
 def _learned(
@@ -237,10 +213,13 @@ def _learned(
 def _lerobot(method: Method, options: Options) -> RunnablePolicy:
     """Return a policy that LeRobot saved: one in a folder, or a published model."""
     model = find_model(method.name, options.policy)
-    settings = {**model.settings, "sentence": options.sentence}
-    make, name = partial(LeRobotPolicy, model), str(options.policy or PUBLISHED[method.name].name)
     return RunnablePolicy(
-        method.name, make, policy=name, digest=model.digest, settings=settings, pictures=model.pictures
+        method.name,
+        make=partial(LeRobotPolicy, model),
+        policy=str(options.policy or PUBLISHED[method.name][0]),
+        digest=model.digest,
+        settings={**model.settings, "sentence": options.sentence},
+        pictures=model.pictures,
     )
 
 
