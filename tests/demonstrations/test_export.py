@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import shutil
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,8 @@ from bilevel.demonstrations.importing.importer import read_recordings
 from bilevel.progress import Progress
 from bilevel.symbolic.domain import BadInput
 from bilevel.tasks.layout import StateLayout
-from bilevel.tasks.scene_env import STEP_LIMIT
+from bilevel.tasks.registry import find_task
+from bilevel.tasks.scene_env import STEP_LIMIT, SceneEnv
 from bilevel.tasks.task import Task
 from drawn_task import DRAWN
 from tiny_task import TINY, TINY_ACTING, TINY_DISCRETE
@@ -128,6 +130,19 @@ def test_actions_are_to_be_imitated_and_left_out_where_there_are_none(data: Demo
     assert not np.array_equal(data[0].controls, data[0].executed)
     export_to_lerobot(all_of(data, replace(data[0], has_controls=False)), tmp_path / "silent")
     assert "action" not in info_of(tmp_path / "silent")["features"]
+
+
+def test_the_rate_is_that_of_the_arm_and_the_task_its_sentence(tmp_path: Path) -> None:
+    task = find_task("blocks")
+    demonstrations = collect(task, tmp_path / "blocks", objects=2, episodes=1)
+    folder = export_to_lerobot(demonstrations, tmp_path / "there")
+    with closing(SceneEnv(task, 2)) as env:
+        assert info_of(folder)["fps"] == env.env.metadata["render_fps"] != 30
+    assert table_of(folder)["timestamp"].to_pylist()[1] == pytest.approx(1 / info_of(folder)["fps"])
+    sentences = pq.read_table(folder / "meta" / "tasks.parquet")["__index_level_0__"].to_pylist()
+    assert sentences == ["Put every block on the spot of its own colour, 2 in all."]
+    export_to_lerobot(demonstrations, tmp_path / "slow", rate=12.5)
+    assert info_of(tmp_path / "slow")["fps"] == 12.5
 
 
 def test_what_never_changes_is_not_scaled_up(data: Demonstrations, tmp_path: Path) -> None:

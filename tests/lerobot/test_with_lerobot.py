@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file, save_file
 
 import bilevel
 from bilevel.demonstrations.dataset import Demonstrations
@@ -20,6 +22,7 @@ from bilevel.demonstrations.export import export_to_lerobot
 from bilevel.methods.lerobot import LeRobotModel, ModelServer, environment_folder, find_model
 from bilevel.symbolic.domain import BadInput
 from bilevel.tasks.registry import find_task
+from command_line import run
 
 pytestmark = pytest.mark.skipif("BILEVEL_LEROBOT" not in os.environ, reason="`make test-lerobot` runs these")
 IN_LEROBOT = str(Path(__file__).with_name("in_lerobot.py"))
@@ -103,6 +106,22 @@ def test_lerobot_learns_from_states_and_we_run_what_it_saved(
     assert str(records[0].settings["sentence"]).startswith("Put every block")
     with pytest.raises(BadInput, match="places for 1 objects of the type 'block', but 2 are there"):
         bilevel.evaluate(policy, "blocks", method="lerobot", objects=[2], episodes=1)
+
+
+def test_check_says_what_an_evaluation_would_say(
+    blocks: Demonstrations, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    policy = train(blocks, tmp_path, *ACT)
+    code, out, _ = run(capsys, "lerobot", "check", "--policy", policy)
+    assert (code, "ready: act on " in out) == (0, True)
+    damaged = Path(shutil.copytree(policy, tmp_path / "damaged"))
+    weights = load_file(damaged / "model.safetensors")
+    del weights["model.action_head.bias"]
+    save_file(weights, damaged / "model.safetensors")
+    code, out, _ = run(capsys, "lerobot", "check", "--policy", damaged)
+    assert (code, "its weights lack 1 of the policy's, such as model.action_head.bias" in out) == (1, True)
+    with pytest.raises(BadInput, match=r"its weights lack 1 of the policy's, such as model\.action_head\.bias"):
+        bilevel.evaluate(damaged, "blocks", method="lerobot", objects=[1], episodes=1)
 
 
 def test_lerobot_learns_from_pictures_and_we_run_what_it_saved(blocks: Demonstrations, tmp_path: Path) -> None:

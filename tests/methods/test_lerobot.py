@@ -87,18 +87,10 @@ def test_what_goes_over(env: SceneEnv, tmp_path: Path) -> None:
     assert {act["bytes"] for act in acts if "size" in act} == {3 * 100 * 160}
 
 
-def test_a_state_is_told_by_the_names_in_the_training_data(tmp_path: Path) -> None:
-    env = SceneEnv(DRAWN, 1)
-    layout = StateLayout(DRAWN.spec, {"parcel": 2, "spot": 2})
+def test_a_state_is_told_by_the_names_of_its_numbers(tmp_path: Path) -> None:
+    env, layout = SceneEnv(DRAWN, 1), StateLayout(DRAWN.spec, {"parcel": 2, "spot": 2})
     inputs = {"observation.state": STATE, "observation.environment_state": PolicyFeature("ENV", (4,))}
-    told = model(tmp_path, config=Config("act", inputs, ACTIONS[3]))
-    with pytest.raises(BadInput, match=r"no names of its numbers: put info\.json of its training data beside it"):
-        LeRobotPolicy(told, env)
-    (tmp_path / "well").mkdir()
-    (tmp_path / "data" / "meta").mkdir(parents=True)
-    about = {"features": {"observation.state": {"names": layout.names}}}
-    (tmp_path / "data" / "meta" / "info.json").write_text(json.dumps(about))
-    (tmp_path / "well" / "train_config.json").write_text(json.dumps({"dataset": {"root": str(tmp_path / "data")}}))
+    told = model(tmp_path, config=Config("act", inputs, ACTIONS[3]), names=layout.names)
     run(env, LeRobotPolicy(told, env))
     first = asked(tmp_path)[0]
     assert first["observation.state"] == layout.encode(env.reset(3))[0].tolist()
@@ -108,10 +100,8 @@ def test_a_state_is_told_by_the_names_in_the_training_data(tmp_path: Path) -> No
         (StateLayout(DRAWN.spec, {"parcel": 1}).names, "there are places for 0 objects of the type 'spot', but 1 are"),
         (["motor"], "the numbers of the state are not those of the task: motor"),
     ):
-        about = {"features": {"observation.state": {"names": names}}}
-        (tmp_path / "well" / "info.json").write_text(json.dumps(about))
         with pytest.raises(BadInput, match=complaint):
-            run(env, LeRobotPolicy(told, env))
+            run(env, LeRobotPolicy(told._replace(names=names), env))
 
 
 def test_pictures_are_drawn_as_the_model_knows_them(tmp_path: Path) -> None:
@@ -244,6 +234,20 @@ def test_a_row_notes_what_ran_it(machine: Path, method: str) -> None:
         "type": "smolvla", "device": "cpu", "lerobot": "0.4.4", "torch": "2.13.0+cpu", "transformers": "4.57.6",
     }  # fmt: skip
     assert len(found.digest) == 64
+
+
+def test_the_names_of_a_state_are_those_of_the_data_set_that_was_trained_on(machine: Path) -> None:
+    install(machine / "environment", lerobot="0.4.4", torch="2.13.0+cpu", transformers="4.57.6")
+    policy, data = machine / "policy", machine / "data"
+    save(policy, type="act", input_features={"observation.environment_state": {"type": "ENV", "shape": [4]}})
+    (policy / "model.safetensors").write_bytes(b"weights")
+    with pytest.raises(BadInput, match=r"no names of its numbers: put info\.json of its training data beside it"):
+        find_model("lerobot", policy)
+    (data / "meta").mkdir(parents=True)
+    for folder, names in ((data / "meta", ["agent.x"]), (policy, ["agent.y"])):  # a copy beside the policy comes first
+        (folder / "info.json").write_text(json.dumps({"features": {"observation.state": {"names": names}}}))
+        (policy / "train_config.json").write_text(json.dumps({"dataset": {"root": str(data)}}))
+        assert find_model("lerobot", policy).names == names
 
 
 def test_a_method_for_any_policy_needs_one() -> None:

@@ -79,6 +79,20 @@ def test_things_are_located_where_they_are_seen(world: Blocks) -> None:
             assert abs(down * quality.height - row) < 6
 
 
+def test_the_arm_is_grey_or_as_red_as_metaworlds() -> None:
+    """What was trained on MetaWorld knows a red arm; no block of this one is red."""
+    shares = []
+    for quality in ("fast", "metaworld"):
+        world = Blocks(objects=1, render_mode="rgb_array", quality=quality, camera="corner", picture_size=(96, 96))
+        world.reset(seed=0)
+        for name in ("block1", "place1"):
+            world.simulation.paint(name, PURE_GREEN)
+        red, green, blue = np.moveaxis(drawn(world).astype(int), 2, 0)
+        shares.append(np.sum((red > 1.5 * green + 10) & (red > 1.5 * blue + 10)) / max(1, red.size))
+        world.close()
+    assert shares[0] < 0.01 < 0.03 < shares[1] or not can_draw()
+
+
 # What they leave alone
 
 

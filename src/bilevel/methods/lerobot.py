@@ -11,7 +11,7 @@ import hashlib
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import metadata
 from multiprocessing import Pipe
 from pathlib import Path
@@ -27,7 +27,6 @@ from bilevel.tasks.controls import BoxControls, Control
 from bilevel.tasks.layout import StateLayout
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.scene_env import SceneEnv
-from bilevel.tasks.spec import Spec
 
 SERVER = Path(__file__).with_name("lerobot_server.py")
 ENVIRONMENT_VARIABLE = "BILEVEL_LEROBOT"  # names the folder of LeRobot's environment
@@ -72,6 +71,7 @@ class LeRobotModel(NamedTuple):
     folder: str
     config: Config
     device: str = "cpu"
+    names: Sequence[str] = ()  # of the numbers of the state, if they are known
     is_published: bool = False
     server: str = str(SERVER)
 
@@ -147,8 +147,10 @@ def find_model(method: str, folder: Path | None = None) -> LeRobotModel:
         raise BadInput(f"{place}: {WEIGHTS} is missing; {advice}")
     on_gpu = Path("/dev/nvidiactl").exists() and not versions["torch"].endswith("+cpu")
     device = os.environ.get(DEVICE_VARIABLE) or ("cuda" if on_gpu else "cpu")
-    python = str(environment / "bin" / "python")
-    return LeRobotModel(python, str(place.absolute()), _config(place), device, is_published=folder is None)
+    config, names, python = _config(place), _state_names(place), str(environment / "bin" / "python")
+    if PLACES in config.input_features and not names:
+        raise BadInput(f"{place}: no names of its numbers: put info.json of its training data beside it")
+    return LeRobotModel(python, str(place.absolute()), config, device, names, is_published=folder is None)
 
 
 def model_folder(method: str) -> Path:
@@ -173,8 +175,8 @@ def lerobot_versions() -> dict[str, str]:
     return found
 
 
-def state_layout(folder: Path, spec: Spec) -> StateLayout | None:
-    """Return what the numbers of a policy's state are, by the data set that it was trained on, if that says it.
+def _state_names(folder: Path) -> list[str]:
+    """Return the names of the numbers of a policy's state; none, if the data set that it was trained on has none.
 
     LeRobot notes the folder of the data set beside the policy; a copy of its info.json may lie there, too.
     """
@@ -182,10 +184,8 @@ def state_layout(folder: Path, spec: Spec) -> StateLayout | None:
     if not path.is_file() and note.is_file():
         root = (decode(read_bytes(note), dict[str, Any], note).get("dataset") or {}).get("root")
         path = Path(str(root)) / "meta" / "info.json"
-    if not path.is_file():
-        return None
-    names = decode(read_bytes(path), dict[str, Any], path).get("features", {}).get(STATE, {}).get("names")
-    return StateLayout.of_names(spec, list(map(str, names))) if isinstance(names, list) else None
+    about = decode(read_bytes(path), dict[str, Any], path) if path.is_file() else {}
+    return [str(name) for name in about.get("features", {}).get(STATE, {}).get("names") or ()]
 
 
 # The policy
@@ -200,16 +200,14 @@ class LeRobotPolicy(LabellingPolicy):
         super().__init__(env.labels)
         self.sentence = env.task.instruction.format(n=env.objects)
         self._model, self._env, controls = model, env, env.controls
-        self._layout = state_layout(Path(model.folder), env.task.spec)
-        inputs, task = model.config.input_features, f"the task '{env.task.name}'"
+        self._layout = StateLayout.of_names(env.task.spec, model.names) if model.names else None
+        task = f"the task '{env.task.name}'"
         if not isinstance(controls, BoxControls):
             raise BadInput(f"LeRobot's policies put out numbers, but the controls of {task} are a choice")
         self._controls, size = controls, model.config.output_features[ACTION].shape[0]
         if size < controls.size or (size > controls.size and not model.is_published):  # those may be of a longer arm
             what = f"its actions are {size} numbers, but a control of {task} is {controls.size}"
             raise BadInput(f"{model.folder}: {what}; fine-tune the model on such controls")
-        if PLACES in inputs and self._layout is None:
-            raise BadInput(f"{model.folder}: no names of its numbers: put info.json of its training data beside it")
         if model.config.vlm_model_name and not self.sentence:
             raise BadInput(f"{task} has no `instruction`, so nothing tells the policy what to do")
 
