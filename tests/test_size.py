@@ -38,7 +38,7 @@ OWED = {
     "policies": 94,
     "demonstrations": 147,
     "learning": 235,
-    "methods": 208,
+    "methods": 67,
     "cli": 20,
     ".": 98,
 }
