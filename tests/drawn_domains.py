@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from bilevel.symbolic.domain import ROOT_TYPE, Atom, Domain, Facts, Outcome, Parameter, Predicate, Problem, Schema
-from bilevel.symbolic.pddl_reader import RESERVED
+from bilevel.symbolic.pddl import RESERVED
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 # A busy machine is no error.

@@ -31,7 +31,7 @@ PACKAGES = {
 }
 # By how much a package is still above its budget: lines to be taken away, and never more than these.
 OWED = {
-    "symbolic": 258,
+    "symbolic": 130,
     "rules": 831,
     "planning": 79,
     "tasks": 58,

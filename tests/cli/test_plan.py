@@ -29,7 +29,7 @@ LAMPS = """(define (domain lamps) (:types lamp room)
     :effect (and (at ?r) (forall (?other - room) (when (and (at ?other) (not (= ?other ?r))) (not (at ?other))))))
   (:action switch :parameters (?r - room) :precondition (and (at ?r) (exists (?l - lamp) (in ?l ?r)))
     :effect (forall (?l - lamp) (when (in ?l ?r) (oneof (lit ?l) (not (lit ?l))))))
-  (:action switch :parameters () :precondition (dark) :effect (not (dark))))"""
+  (:action connect :parameters () :precondition (dark) :effect (not (dark))))"""
 LIT = """(define (problem evening) (:domain lamps) (:objects a b - lamp hall attic - room)
   (:init (in a hall) (in b hall) (at attic) (dark)) (:goal {goal}))"""
 PLAN = "(pick b1)\n(place b1 p2)\n; cost = 2 (unit cost)\n"
@@ -111,11 +111,11 @@ def test_adl_is_planned_for_in_the_words_of_its_author(tmp_path: Path, capsys: p
     files = written(tmp_path, LAMPS, LIT.format(goal=goal))
     code, out, err = run(capsys, "plan", *files)
     decisions = {line.split(" do ")[1] for line in out.splitlines() if " do " in line}
-    assert (code, decisions, "goal:" in out) == (0, {"switch()", "switch(hall)", "go(hall)"}, False)
+    assert (code, decisions, "goal:" in out) == (0, {"connect()", "switch(hall)", "go(hall)"}, False)
     assert "checked: strong-cyclic" in err
     for planner in ("search", "fast-downward"):
         lines = run_well(capsys, "plan", *files, "--planner", planner).splitlines()[:-1]
-        assert sorted(line.split(" ;")[0] for line in lines) == ["(go hall)", "(switch hall)", "(switch)"]
+        assert sorted(line.split(" ;")[0] for line in lines) == ["(connect)", "(go hall)", "(switch hall)"]
     files[1].write_text(LIT.format(goal="(and (not (dark)) (not (at attic)))"))
     assert "(go hall)" in run_well(capsys, "plan", *files, "--planner", "search")
     assert "only `bilevel plan` reads such" in refused(capsys, "validate", *files, files[0])

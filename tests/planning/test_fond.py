@@ -15,7 +15,7 @@ from bilevel.planning.fond import fond
 from bilevel.planning.planner import ContingentPolicy, Deadline, Status
 from bilevel.planning.strong_cyclic import check_policy, is_proved
 from bilevel.symbolic.domain import Domain, Problem
-from bilevel.symbolic.pddl import compile_adl
+from bilevel.symbolic.pddl import parse_for_planning
 from bilevel.tabletop.problems import colour_problem, shipped_domain
 
 
@@ -84,7 +84,7 @@ def workshop(size: int) -> tuple[Domain, Problem]:
     state += [f"(first {slots[0]})", f"(last {slots[-1]})", *(f"(after {a} {b})" for a, b in pairwise(slots))]
     objects = f"{' '.join(jobs)} - job {' '.join(slots)} - slot"
     head = f"(define (problem p) (:domain workshop) (:objects {objects})"
-    return compile_adl(WORKSHOP, f"{head} (:init {' '.join(state)}) (:goal (shipped)))")
+    return parse_for_planning(WORKSHOP, f"{head} (:init {' '.join(state)}) (:goal (shipped)))")
 
 
 def test_mending_bad_luck_takes_few_decisions() -> None:

@@ -9,7 +9,7 @@ import pytest
 from bilevel.planning.planner import PlanResult, PlanStep, Status
 from bilevel.planning.planners import NO_PLAN, PLAN_BROKEN, PlannedPolicy, planner_named
 from bilevel.symbolic.domain import Action, Atom, Domain, Facts, Problem
-from bilevel.symbolic.pddl import parse_adl_domain
+from bilevel.symbolic.pddl import parse_domain
 from bilevel.symbolic.semantics import ground_action, progress
 from bilevel.tabletop.problems import shipped_domain
 
@@ -81,11 +81,14 @@ def test_no_plan_is_a_failure_with_its_reason(status: Status, replan: bool) -> N
     assert policy.failure == (NO_PLAN, "so it is")
 
 
-LAMPS = parse_adl_domain("""(define (domain lamps) (:requirements :adl) (:types lamp)
+LAMPS = parse_domain(
+    """(define (domain lamps) (:requirements :adl) (:types lamp)
   (:predicates (lit ?l - lamp) (dark ?l - lamp))
   (:action flip :parameters (?l - lamp)
     :effect (and (when (lit ?l) (and (dark ?l) (not (lit ?l))))
-                 (when (not (lit ?l)) (and (lit ?l) (not (dark ?l)))))))""")
+                 (when (not (lit ?l)) (and (lit ?l) (not (dark ?l)))))))""",
+    adl=True,
+)
 
 
 def lamps(*lit: str) -> Facts:

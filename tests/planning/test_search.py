@@ -20,7 +20,7 @@ from bilevel.planning.grounding import Grounding, GroundProblem
 from bilevel.planning.planner import Deadline, Status, TimeUp
 from bilevel.planning.search import cheapest_first, search
 from bilevel.symbolic.domain import Atom, Domain, Problem
-from bilevel.symbolic.pddl import compiled, parse_adl_domain, parse_domain, parse_problem
+from bilevel.symbolic.pddl import compiled, parse_domain, parse_problem
 from bilevel.symbolic.semantics import applicable, cost_of, progress, successors
 from bilevel.tabletop.problems import shipped_domain
 
@@ -206,7 +206,7 @@ def lamps(seed: int, switches: int, count: int, asked: int | None, more: str = "
     wires = {Atom("wired", (f"switch{number}", name)) for number in range(switches) for name in rng.sample(names, 2)}
     state, goal = ({Atom(rng.choice(["lit", "dark"]), (name,)) for name in names} for _ in range(2))
     wanted = frozenset(sorted(goal)[:asked])
-    domain = parse_adl_domain(LAMPS.format(more=more))
+    domain = parse_domain(LAMPS.format(more=more), adl=True)
     return compiled(domain, Problem("p", "lamps", objects, frozenset(state | wires), wanted))
 
 

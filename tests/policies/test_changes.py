@@ -13,7 +13,7 @@ from bilevel.policies.policy import expert_policy
 from bilevel.policies.rollout import rollout
 from bilevel.seeds import evaluation_seed
 from bilevel.symbolic.domain import NO_FACTS, Action, Atom, Facts
-from bilevel.symbolic.pddl import parse_adl_domain
+from bilevel.symbolic.pddl import parse_domain
 from bilevel.tabletop.problems import shipped_domain
 from bilevel.tasks.controls import Control
 from bilevel.tasks.scene import Scene
@@ -136,12 +136,15 @@ def test_what_is_dropped_is_a_drop() -> None:
     assert kinds_in(run(replace(TINY, expert=Expert(choose, butterfingers)), 1)) == {OWN: 3, DROP: 1, "unexpected": 1}
 
 
-LAMPS = parse_adl_domain("""(define (domain lamps) (:requirements :adl) (:types lamp)
+LAMPS = parse_domain(
+    """(define (domain lamps) (:requirements :adl) (:types lamp)
   (:predicates (lit ?l - lamp) (dark ?l - lamp) (wired ?l ?m - lamp))
   (:action flip :parameters (?l - lamp)
     :effect (forall (?m - lamp) (when (wired ?l ?m)
       (and (when (lit ?m) (and (dark ?m) (not (lit ?m))))
-           (when (not (lit ?m)) (and (lit ?m) (not (dark ?m)))))))))""")
+           (when (not (lit ?m)) (and (lit ?m) (not (dark ?m)))))))))""",
+    adl=True,
+)
 
 
 def test_what_an_action_of_adl_does_in_the_case_at_hand_is_its_own() -> None:

@@ -21,7 +21,7 @@ from bilevel.rules.traces import (
     traces_from_states,
 )
 from bilevel.symbolic.domain import NO_FACTS, Action, Atom, BadInput, Domain, Facts, Outcome
-from bilevel.symbolic.pddl import parse_adl_domain, parse_domain
+from bilevel.symbolic.pddl import parse_domain
 from bilevel.symbolic.semantics import (
     GroundAction,
     applicable,
@@ -366,12 +366,15 @@ def test_each_state_needs_its_goal_and_its_recorded_action(goals: int, recorded:
         traces_from_states(BLOCKS, [START, PICKED], [GOAL] * goals, OBJECTS, recorded=[None] * recorded)
 
 
-LAMPS = parse_adl_domain("""(define (domain lamps) (:requirements :adl) (:types lamp)
+LAMPS = parse_domain(
+    """(define (domain lamps) (:requirements :adl) (:types lamp)
   (:predicates (lit ?l - lamp) (dark ?l - lamp) (wired ?l ?m - lamp))
   (:action flip :parameters (?l - lamp)
     :effect (forall (?m - lamp) (when (wired ?l ?m)
       (and (when (lit ?m) (and (dark ?m) (not (lit ?m))))
-           (when (not (lit ?m)) (and (lit ?m) (not (dark ?m)))))))))""")
+           (when (not (lit ?m)) (and (lit ?m) (not (dark ?m)))))))))""",
+    adl=True,
+)
 
 
 def test_actions_of_adl_are_found_by_what_they_do_in_the_case_at_hand() -> None:

@@ -82,16 +82,6 @@ def _at_once(parts: list[list[Change]]) -> list[Change]:
     ]
 
 
-def changed(effect: Lists) -> set[str]:
-    """The predicates of the facts that an effect may change."""
-    match effect:
-        case ["when" | "forall", _, part]:
-            return changed(part)
-        case ["and" | "oneof" | "not", *parts]:
-            return set().union(*map(changed, parts))
-    return {effect[0]}
-
-
 def successors(action: Lists, arguments: tuple[str, ...], state: Facts) -> frozenset[Facts] | None:
     """The states that an action may lead to; `None` where it cannot be done."""
     _, _, _, declared, _, precondition, _, effect = action

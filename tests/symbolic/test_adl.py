@@ -7,7 +7,7 @@ import re
 import pytest
 
 from bilevel.symbolic.domain import BadInput, Domain, Problem
-from bilevel.symbolic.pddl import compile_adl, parse_adl_domain, write_domain
+from bilevel.symbolic.pddl import parse_domain, parse_for_planning, write_domain
 
 DOMAIN = """(define (domain d) (:types cup) (:constants red - cup) (:functions (f))
   (:predicates (p ?x - cup) (q ?x - cup) (near ?x ?y - cup) (done))
@@ -20,7 +20,7 @@ def compiled(
 ) -> tuple[Domain, Problem]:
     actions = actions or f"(:action act :parameters (?x - cup)\n    :effect {effect})"
     problem = PROBLEM.format(objects=objects, init=init, goal=goal)
-    return compile_adl(DOMAIN.format(actions=actions), problem, "domain.pddl", "problem.pddl")
+    return parse_for_planning(DOMAIN.format(actions=actions), problem, "domain.pddl", "problem.pddl")
 
 
 @pytest.mark.parametrize(
@@ -65,13 +65,13 @@ ADL_TEXT = """(define (domain d) (:requirements :adl) (:types lamp)
 
 
 def test_a_domain_in_adl_keeps_its_text_for_planners_and_the_names_of_its_actions_for_all() -> None:
-    domain = parse_adl_domain(ADL_TEXT)
+    domain = parse_domain(ADL_TEXT, adl=True)
     assert write_domain(domain) == ADL_TEXT
     assert [parameter.type for parameter in domain.schemas["flip"].parameters] == ["lamp"]
 
 
 def test_mistakes_in_a_domain_are_pointed_at_in_adl_and_without() -> None:
     with pytest.raises(BadInput, match=r"^d.pddl:3:\d+: undeclared predicate 'litt'"):
-        parse_adl_domain(ADL_TEXT.replace("(not (lit ?l))) (when", "(not (litt ?l))) (when"), "d.pddl")
+        parse_domain(ADL_TEXT.replace("(not (lit ?l))) (when", "(not (litt ?l))) (when"), "d.pddl", adl=True)
     with pytest.raises(BadInput, match="'when' is not supported"):
-        parse_adl_domain(ADL_TEXT.replace(":adl", ":strips"), "d.pddl")
+        parse_domain(ADL_TEXT, "d.pddl")

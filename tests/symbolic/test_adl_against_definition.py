@@ -6,11 +6,11 @@ from itertools import product
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from slow_adl import ARITIES, CONSTANTS, OBJECTS, TYPES, RandomAdl, changed, fitting, holds, successors, written
+from slow_adl import ARITIES, CONSTANTS, OBJECTS, TYPES, RandomAdl, fitting, holds, successors, written
 
 from bilevel.symbolic import semantics
 from bilevel.symbolic.domain import Action, BadInput, Domain, Facts, Problem
-from bilevel.symbolic.pddl import compile_adl, users_action
+from bilevel.symbolic.pddl import parse_for_planning, users_action
 from bilevel.symbolic.semantics import applicable, ground, is_solved
 
 
@@ -42,15 +42,15 @@ def compiled_successors(domain: Domain, problem: Problem, state: Facts) -> dict[
 @given(st.integers(0, 10**9))
 def test_compiled_actions_lead_where_the_definition_says(seed: int) -> None:
     draw = RandomAdl(seed)
-    actions = [draw.action(name) for name in ("one", "two", "two")]
+    actions = [draw.action(name) for name in ("one", "two", "three")]
     first = draw.state()
     goal = draw.condition(["a", "b", "c"], 3)
     try:
-        domain, problem = compile_adl(*texts(actions, first, goal))
+        domain, problem = parse_for_planning(*texts(actions, first, goal))
     except BadInput:  # as the goal leaves a choice
         goal = ["p"]
-        domain, problem = compile_adl(*texts(actions, first, goal))
-    changing = {name for action in actions for name in changed(action[-1])}
+        domain, problem = parse_for_planning(*texts(actions, first, goal))
+    changing = ARITIES.keys() - domain.static
     fixed = {atom for atom in first if atom.predicate not in changing}
     for _ in range(5):
         state = frozenset(atom for atom in draw.state() if atom.predicate in changing) | fixed

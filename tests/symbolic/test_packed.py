@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from bilevel.symbolic.domain import Domain, Problem
 from bilevel.symbolic.expressions import Misread
-from bilevel.symbolic.pddl import parse_domain, write_problem
-from bilevel.symbolic.pddl_reader import problem_from_text
+from bilevel.symbolic.pddl import parse_domain, problem_from_text, write_problem
 from drawn_domains import PATIENT, draw_mutated, problems
 
 reading = pytest.importorskip("bilevel.native.text")

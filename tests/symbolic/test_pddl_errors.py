@@ -50,7 +50,7 @@ DOMAIN_MISTAKES = [
     ("(?x - block)", "(?x -)", "6:21", "needs a type after it"),
     ("item colour)", "item item - block)", "2:3", "above itself"),
     ("(free))\n", "(and))\n", "4:62", "a word of PDDL"),
-    ("(:action pick", "(:action pick) (:action pick", "5:3", "declared twice"),
+    ("(:action pick", "(:action pick) (:action pick", "5:18", "declared twice"),
     ("(:action pick", "(:event pick) (:action pick", "5:26", "name of an event"),
     ("(:action pick", "(:durative-action pick", "5:4", "durative actions"),
     ("(:action pick", "(:acton pick", "5:4", "did you mean ':action'?"),

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bilevel.symbolic.domain import Action, BadInput, Domain, Problem
-from bilevel.symbolic.pddl import parse_domain, parse_problem, write_domain, write_problem
-from bilevel.symbolic.pddl_reader import problem_from_text
+from bilevel.symbolic.pddl import parse_domain, parse_problem, problem_from_text, write_domain, write_problem
 from bilevel.symbolic.plans import NaturesMove, Plan, parse_plan, write_plan
 from drawn_domains import PATIENT, problems
 

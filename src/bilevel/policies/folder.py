@@ -34,8 +34,7 @@ from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import domain_line, format_rules, read_rules, require_open_world
 from bilevel.rules.rule_policy import RulePolicy
 from bilevel.symbolic.domain import BadInput, Domain
-from bilevel.symbolic.expressions import read_text
-from bilevel.symbolic.pddl import parse_adl_domain, write_domain
+from bilevel.symbolic.pddl import read_adl_domain, write_domain
 from bilevel.tasks.controls import BoxControls, Controls, DiscreteControls
 from bilevel.tasks.estimation import Estimation, Estimator
 from bilevel.tasks.registry import registered_task, task_names
@@ -277,7 +276,7 @@ def read_card(folder: Path) -> Card:
 def read_domain_and_weights(folder: Path) -> tuple[Domain, Weights]:
     """Return both from a folder; `BadInput` where the domain has no actions."""
     path = folder / DOMAIN
-    domain = parse_adl_domain(read_text(path), str(path))
+    domain = read_adl_domain(path)
     if not domain.schemas:
         raise BadInput(f"{path}: the domain has no actions")
     return domain, read_weights(folder / WEIGHTS)

@@ -158,6 +158,13 @@ class Domain:
         return True
 
     @property
+    def static(self) -> frozenset[str]:
+        """The predicates whose facts no action changes."""
+        outcomes = [outcome for schema in self.schemas.values() for outcome in schema.outcomes]
+        changing = {atom.predicate for outcome in outcomes for atom in outcome.add | outcome.delete}
+        return frozenset(self.predicates) - changing
+
+    @property
     def named_constants(self) -> frozenset[str]:
         """Constants that a schema mentions by name; rules keep these, as any other object would not do."""
         schemas = self.schemas.values()

@@ -4,30 +4,25 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Collection, Iterable, Iterator, Sequence, Sized
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import islice
 from os import PathLike, fspath
-from typing import TypeVar
 
 from bilevel.symbolic.domain import EITHER, ROOT_TYPE, BadInput
 
 DEEPEST_NESTING = 100
 CANDIDATES_COMPARED = 5_000  # for the nearest name; comparing with a million objects would take minutes
 LONGEST_QUOTATION = 60
-MOST_CASES = 4096  # of one condition, and of one action; and outcomes of one effect
-
-Found = TypeVar("Found", bound=Sized)
 
 # A `#` may stand inside a name but not first: in a rule file it would begin a comment.
 NAME_PATTERN = r"[\w@$%*/+~^.][\w@#$%*/+~^.-]*"
-NUMBER_PATTERN = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?"
 
 _NAME = re.compile(NAME_PATTERN)
 _VARIABLE = re.compile(r"\?[\w@#$%*/+~^.-]+")
-_NUMBER = re.compile(NUMBER_PATTERN)
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?")
 _TOKEN = re.compile(r";[^\n]*|[()]|[^\s();]+")
 
 
@@ -36,8 +31,7 @@ class Misread(Exception):
 
     def __init__(self, offset: int, message: str) -> None:
         super().__init__(message)
-        self.offset = offset
-        self.message = message
+        self.offset, self.message = offset, message
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +53,13 @@ class Group:
     offset: int
 
     def __str__(self) -> str:
-        return quoted(f"({self.head} ...)" if self.head else "(...)")
+        return quoted(self.head if self.head in ("()", "(...)") else f"({self.head} ...)")
 
     @property
     def head(self) -> str:
-        """The first word, or nothing where the group does not begin with one."""
-        return self.items[0].text if self.items and isinstance(self.items[0], Word) else ""
+        """The first word; `()` where the group is empty, and `(...)` where it begins with another group."""
+        first = self.items[0] if self.items else None
+        return first.text if isinstance(first, Word) else "(...)" if first else "()"
 
     @property
     def arguments(self) -> tuple[Expression, ...]:
@@ -104,10 +99,9 @@ def parse_group(text: str) -> Group:
             opened[-1].append(Word(sys.intern(token.lower()), offset))
     if starts:
         raise Misread(starts[-1], "this '(' is never closed")
-    for whole in opened[0]:
-        assert isinstance(whole, Group)
-        return whole
-    raise Misread(0, "the file is empty; expected '(define ...)'")
+    if not opened[0]:
+        raise Misread(0, "the file is empty; expected '(define ...)'")
+    return as_group(opened[0][0], "a definition")
 
 
 def is_name(text: str) -> bool:
@@ -121,17 +115,11 @@ def is_number(text: str) -> bool:
 
 
 def as_name(expression: Expression, what: str) -> Word:
-    """The expression, which must be a name; `what` says of what."""
-    if isinstance(expression, Word) and is_name(expression.text):
+    """The expression, which must be a name, or a variable where that is `what` is named."""
+    pattern, wanted = (_VARIABLE, f"{what} such as ?x") if what == "a variable" else (_NAME, f"the name of {what}")
+    if isinstance(expression, Word) and pattern.fullmatch(expression.text):
         return expression
-    raise Misread(expression.offset, f"expected the name of {what} but found {expression}")
-
-
-def as_variable(expression: Expression) -> Word:
-    """The expression, which must be a variable."""
-    if isinstance(expression, Word) and _VARIABLE.fullmatch(expression.text):
-        return expression
-    raise Misread(expression.offset, f"expected a variable such as ?x but found {expression}")
+    raise Misread(expression.offset, f"expected {wanted} but found {expression}")
 
 
 def as_group(expression: Expression, what: str) -> Group:
@@ -141,15 +129,8 @@ def as_group(expression: Expression, what: str) -> Group:
     raise Misread(expression.offset, f"expected {what} in parentheses but found {expression}")
 
 
-def arguments_of(group: Group, count: int, what: str) -> tuple[Expression, ...]:
-    """The arguments of the group, which takes so many; `what` says which."""
-    if len(group.arguments) != count:
-        raise Misread(group.offset, f"'{group.head}' takes {what}, not {len(group.arguments)}")
-    return group.arguments
-
-
 def read_typed(items: Sequence[Expression], what: str, types: Collection[str] | None) -> dict[str, str]:
-    """The names of `a b - t c` with their types, which must be known; `?x` where `what` is a variable."""
+    """The names of `a b - t c`, of `what`, with their types, which must be among these if there are any."""
     typed: dict[str, str] = {}
     untyped: list[str] = []
     remaining = iter(items)
@@ -161,7 +142,7 @@ def read_typed(items: Sequence[Expression], what: str, types: Collection[str] | 
             typed.update(dict.fromkeys(untyped, read_type(kind, types)))
             untyped = []
         else:
-            name = as_variable(item) if what == "a variable" else as_name(item, what)
+            name = as_name(item, what)
             if name.text in typed or name.text in untyped:
                 raise Misread(name.offset, f"{name} is declared twice")
             untyped.append(name.text)
@@ -169,20 +150,13 @@ def read_typed(items: Sequence[Expression], what: str, types: Collection[str] | 
 
 
 def read_type(kind: Expression, types: Collection[str] | None) -> str:
-    """The name of a type, `a/b` for `(either a b)`; they are among the given ones if there are any."""
-    if isinstance(kind, Group) and kind.head == "either" and types is not None:
+    """The name of a type, `a/b` for `(either a b)`."""
+    if isinstance(kind, Group) and kind.head == "either" and kind.arguments and types is not None:
         return EITHER.join(read_type(each, types) for each in kind.arguments)
     name = as_name(kind, "a type")
     if types is not None and name.text not in (ROOT_TYPE, *types):
         raise Misread(name.offset, f"unknown type {name}{suggestion(name.text, [*types, ROOT_TYPE])}")
     return name.text
-
-
-def bounded(group: Group, found: Found, noun: str) -> Found:
-    """What was found in the group, unless there is too much of it."""
-    if len(found) > MOST_CASES:
-        raise Misread(group.offset, f"this '{group.head}' has more than {MOST_CASES} {noun}")
-    return found
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
