@@ -6,7 +6,6 @@ import json
 import os
 import platform
 import select
-import signal
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -58,7 +57,7 @@ def _end_after(process: subprocess.Popen[str], seconds: float) -> float:
     while process.stdout and not select.select([process.stdout], [], [], 1.0)[0]:
         used = _processor_time(process.pid)
         if used > seconds:
-            process.send_signal(signal.SIGINT)
+            process.terminate()  # in the background of a shell, interrupts are ignored
             break
     return used
 
