@@ -10,7 +10,18 @@ from bilevel.rules.derived import PATH, can_be_chained, closure, path_predicates
 from bilevel.rules.engine import RuleEngine
 from bilevel.rules.matching import Match, matches_in_order, output_variables
 from bilevel.rules.rule import GoalOrder, Rule
-from bilevel.symbolic.domain import EQUALITY, Action, Atom, Domain, Facts, Outcome, Parameter, Predicate, Schema
+from bilevel.symbolic.domain import (
+    EQUALITY,
+    Action,
+    Atom,
+    Domain,
+    Facts,
+    Outcome,
+    Parameter,
+    Predicate,
+    Problem,
+    Schema,
+)
 from bilevel.symbolic.semantics import bind_outcome, progress
 
 TYPES = {"box": "thing", "disc": "thing", "thing": "object", "spot": "object"}
@@ -150,14 +161,14 @@ def follow(seed: int, updates: int, is_compiled: bool) -> None:
     fixed = static_predicates(domain) if orders else []
     objects = random_objects(rng)
     state, goal = random_facts(rng, domain, objects, 14), random_facts(rng, domain, objects, 6)
-    engine = RuleEngine(rules, domain, state, goal, objects, is_compiled=is_compiled)
+    engine = RuleEngine(rules, domain, Problem("", "", objects, state, goal), is_compiled=is_compiled)
     for _ in range(updates):
         matches = list(matches_in_order(rules, domain, state, goal, objects))
         expected = list(dict.fromkeys(map(outputs, matches)))
-        instance = engine.choose()
-        assert (instance and outputs(engine.match(instance))) == next(iter(expected), None), seed
+        match = engine.choose()
+        assert (match and outputs(match)) == next(iter(expected), None), seed
         assert [outputs(match) for match in engine.matches()] == expected, seed
-        assert engine.open_goals() == len(goal - state), seed
+        assert engine.open_goals == len(goal - state), seed
         engine.follow(state)  # after an action it is told what it knows already
         if matches and rng.random() < 0.5:
             state = apply(engine, domain, state, matches[0])

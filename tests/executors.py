@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bilevel.native import PURE, find
-from bilevel.rules.engine.objects import COMPILED
+from bilevel.rules.engine import COMPILED
 
 EXECUTORS = {"compiled": "0", "python": "1"}  # what the variable `PURE` is for them
 

@@ -1,5 +1,5 @@
-// The executor: relations, views of them, and rules over views; see join_plan.py for the idea, executor.py for the same
-// in Python, and lowering.py for what plans are made of.
+// The executor: relations, views of them, and rules over views; see join_plan.py for the idea and for what plans are made
+// of, executor.py for the same in Python.
 #pragma once
 
 #include <stdexcept>
@@ -17,6 +17,12 @@ struct Plan {
   std::vector<int> list() {
     std::vector<int> found;
     each([&] { found.push_back(next()); });
+    return found;
+  }
+  // What the slots hold at first: constants are negative here, as -1 - number.
+  std::vector<int> values() {
+    std::vector<int> found = list();
+    for (int& value : found) value = value < 0 ? -1 - value : 0;
     return found;
   }
   template <class Function>
@@ -90,10 +96,9 @@ struct Change {
 struct Source {
   int number;
   Relation relation;
-  Relation wanted{relation.arity()};  // of goals: all of them, of which those in `relation` are open
   std::vector<Change*> when_present{}, when_absent{};
   bool is_watched = false;
-  Source* goals = nullptr;  // of the predicate whose facts these are
+  const Relation* goals = nullptr;  // of the predicate whose facts these are
 };
 
 // For each key the values that satisfy the view's literals.
@@ -124,31 +129,29 @@ struct Read {
   Objects row{};
 };
 
-struct Reading {
-  Steps filters;
-  std::vector<Read> reads;
-  std::vector<int> outputs;  // slots
-};
-
 // How instances are found: check what has no variables, or has something in its view, then read the variables.
 struct Search {
   Objects values;  // of the slots
-  Steps guards;
-  Reading reading;
+  Steps guards{};
+  std::vector<Read> reads{};
+  std::vector<int> outputs{};  // slots
 };
 
-// A goal condition: the relation of open goals, and that of the goal which is served.
+// The goal that an instance of a rule serves, if any: its relation among facts, and among goals that are served.
 struct Goal {
-  Source *open, *served;
+  Source *facts = nullptr, *served = nullptr;
+  Terms terms{};
 };
 
 struct Rule {
+  int place;  // of the first rule like it; those that come again are for instances that serve a goal
+  bool serves;
   std::vector<Source*> needs;  // if one of them is empty the rule does not apply
-  std::vector<Goal> goals;
-  Terms goal, arguments;       // of the first goal condition, which commitment is about, and of the action
-  int operation;               // what the action does, if that is certain
-  std::vector<Search> searches{};  // for all instances, once it is planned
-  std::vector<Search> servings{};  // for those that serve a goal, with each goal condition
+  Goal goal{};
+  Terms arguments{};
+  int operation = -1;  // what the action does, if that is certain
+  bool is_planned = false;
+  Search search{};
 };
 
 class Executor {
@@ -160,6 +163,8 @@ class Executor {
   int64_t most_work = 0;
   std::vector<std::pair<int, Objects>> came, went;  // rows of watched relations
 
+  int unplanned = -1;  // the rule whose plan is needed
+
   // What was found last: a rule (or the one to blame for too much work), its outputs and the action's arguments.
   int chosen = -1;
   Objects found, arguments;
@@ -168,34 +173,28 @@ class Executor {
   // What has been done.
   std::vector<int> done;
   Objects done_arguments;
+  int64_t open_goals = 0;
 
   // Building
 
-  // Facts, or goals, which are open while they are not among some facts.
-  int add_relation(int arity, bool is_goal, int facts) {
+  // Add a relation with its rows; one of goals comes after that of the facts that achieve them.
+  int add_relation(int arity, const Object* terms, size_t count, int facts) {
     sources_.emplace_back(new Source{int(sources_.size()), Relation(arity)});
     views_.emplace_back(nullptr);
-    if (is_goal) goals_.push_back(sources_.back().get());
-    if (facts >= 0) sources_[facts]->goals = sources_.back().get();
-    return sources_.back()->number;
-  }
-
-  // Add rows; goals after facts.
-  void load(int number, const Object* terms, size_t count) {
-    Source& source = *sources_[number];
-    const Source* facts = nullptr;
-    for (auto& other : sources_)
-      if (other->goals == &source) facts = other.get();
-    for (size_t i = 0; i < count; ++i, terms += source.relation.arity()) {
-      if (facts && !source.wanted.has(terms)) source.wanted.add(terms);
-      if (!source.relation.has(terms) && !(facts && facts->relation.has(terms))) source.relation.add(terms);
+    Relation& relation = sources_.back()->relation;
+    if (facts >= 0) sources_[facts]->goals = &relation;
+    for (size_t i = 0; i < count; ++i, terms += arity) {
+      if (relation.has(terms)) continue;
+      relation.add(terms);
+      open_goals += facts >= 0 && !sources_[facts]->relation.has(terms);
     }
+    return sources_.back()->number;
   }
 
   void watch(int relation) { sources_[relation]->is_watched = true; }
 
   int add_view(Plan plan) {
-    Join building{plan.list(), steps(plan), chosen};
+    Join building{plan.values(), steps(plan), chosen};
     views_.emplace_back(new View{Source{int(sources_.size()), Relation(plan.numbers[plan.at])}});
     View& view = *views_.back();
     view.key_slots = plan.list();
@@ -203,7 +202,7 @@ class Executor {
     view.key.resize(view.key_slots.size());
     sources_.emplace_back(std::shared_ptr<Source>(), &view.source);
     work_ = 0;
-    each(building, true, [&] { put(view, building.values, true); });
+    each(building, [&] { put(view, building.values, true); });
     plan.each([&] {
       Source& source = *sources_[plan.next()];
       bool positive = plan.next();
@@ -218,30 +217,30 @@ class Executor {
     return int(operations_.size()) - 1;
   }
 
-  void add_rule(Plan plan) {
-    auto needs = sources(plan);
-    std::vector<Goal> goals;
-    plan.each([&] {
-      Source* open = sources_[plan.next()].get();
-      goals.push_back({open, sources_[plan.next()].get()});
-    });
-    Terms goal = plan.list(), arguments = plan.list();
-    rules_.push_back({needs, goals, goal, arguments, plan.next()});
+  void add_rule(int place, Plan plan) {
+    rules_.push_back({place, place < int(rules_.size()), sources(plan)});
+    Rule& rule = rules_.back();
+    plan.each([&] { rule.goal = {sources_[plan.next()].get(), sources_[plan.next()].get(), plan.list()}; });
+    rule.arguments = plan.list();
+    rule.operation = plan.next();
   }
 
-  void plan_rule(int number, bool serving, Plan plan) {
-    Objects values = plan.list();
-    Steps guards = steps(plan);
-    (serving ? rules_[number].servings : rules_[number].searches).push_back({values, guards, reading(plan)});
+  void plan_rule(int number, Plan plan) {
+    Search search{plan.values(), steps(plan)};
+    plan.each([&] {
+      Read read{views_[plan.next()].get(), plan.list()};
+      read.slot = plan.next();
+      read.compares = plan.next();
+      read.filters = steps(plan);
+      read.row.resize(read.key.size());
+      search.reads.push_back(std::move(read));
+    });
+    search.outputs = plan.list();
+    rules_[number].search = std::move(search);
+    rules_[number].is_planned = true;
   }
 
   // Asking
-
-  int64_t open_goals() const {
-    int64_t count = 0;
-    for (const Source* goal : goals_) count += int64_t(goal->relation.size());
-    return count;
-  }
 
   bool has(int relation, Row row) const { return sources_[relation]->relation.has(row); }
 
@@ -249,26 +248,21 @@ class Executor {
   Status choose() {
     work_ = 0;
     is_collecting_ = false;
-    for (chosen = 0; chosen < int(rules_.size()); ++chosen) {
-      Rule& rule = rules_[chosen];
-      if (!can_apply(rule)) continue;
-      if (rule.searches.empty()) return PLAN;
-      if (find(rule.searches[0], found)) return commits ? stay() : FOUND;
-    }
-    return NO_RULE;
+    Status status = find_first(false);
+    return status == FOUND && commits ? stay() : status;
   }
 
   // Find all instances of a rule.
   Status every(int number) {
     work_ = 0;
-    chosen = number;
+    chosen = unplanned = number;
     Rule& rule = rules_[number];
     instances.clear();
     if (!can_apply(rule)) return FOUND;
-    if (rule.searches.empty()) return PLAN;
+    if (!rule.is_planned) return PLAN;
     Objects last;
     is_collecting_ = true;
-    find(rule.searches[0], last);
+    find(rule.search, last);
     std::sort(instances.begin(), instances.end(), [&](const Objects& a, const Objects& b) { return less(a, b); });
     instances.erase(std::unique(instances.begin(), instances.end()), instances.end());
     return FOUND;
@@ -295,7 +289,7 @@ class Executor {
   // Choose and act until there are `bound` actions, or something is to be done or decided elsewhere.
   Status run(size_t bound) {
     while (done.size() < bound) {
-      Status status = open_goals() ? choose() : NO_RULE;
+      Status status = open_goals ? choose() : NO_RULE;
       if (status != FOUND) return status;
       const Rule& rule = rules_[chosen];
       values_of(rule.arguments, found, arguments);
@@ -334,19 +328,6 @@ class Executor {
     return found;
   }
 
-  Reading reading(Plan& plan) {
-    Reading found{steps(plan)};
-    plan.each([&] {
-      Read read{views_[plan.next()].get(), plan.list()};
-      read.slot = plan.next();
-      read.compares = plan.next();
-      read.filters = steps(plan);
-      found.reads.push_back(std::move(read));
-    });
-    found.outputs = plan.list();
-    return found;
-  }
-
   std::vector<Source*> sources(Plan& plan) {
     std::vector<Source*> found;
     for (int number : plan.list()) found.push_back(sources_[number].get());
@@ -370,17 +351,17 @@ class Executor {
     throw std::overflow_error("too many rows");
   }
 
-  // Call the function for all values that the steps allow from some step on; where they are known to, check nothing.
+  // Call the function for all values that the steps allow from some step on.
   template <class Function>
-  void each(Join& join, bool check, Function&& function, size_t from = 0) {
+  void each(Join& join, Function&& function, size_t from = 0) {
     Steps& steps = join.steps;
     for (; from < steps.size() && steps[from].kind != Step::LIST; ++from)
-      if (check && !steps[from].holds(join.values)) return;
+      if (!steps[from].holds(join.values)) return;
     if (from == steps.size()) return function();
     Step& step = steps[from];
     auto visit = [&](Number number) {
       count_work(join.rule);
-      if (bind_row(step.relation->row(number), step.binds, step.same, join.values)) each(join, check, function, from + 1);
+      if (bind_row(step.relation->row(number), step.binds, step.same, join.values)) each(join, function, from + 1);
     };
     if (step.index < 0) return step.relation->each(visit);
     const Index& index = step.relation->indexes()[step.index];
@@ -388,44 +369,34 @@ class Executor {
       visit(number);
   }
 
-  bool find(Search& search, Objects& result) {
-    return hold(search.guards, search.values) && hold(search.reading.filters, search.values) &&
-           read(search.reading, search.values, 0, result);
-  }
+  bool find(Search& search, Objects& result) { return hold(search.guards, search.values) && read(search, 0, result); }
 
   // Find the first instance that the values of the slots so far allow; or while collecting, keep all and find none.
-  bool read(Reading& reading, Objects& values, size_t place, Objects& result) {
-    if (place == reading.reads.size()) {
+  bool read(Search& search, size_t place, Objects& result) {
+    if (place == search.reads.size()) {
       result.clear();
-      for (int slot : reading.outputs) result.push_back(values[slot]);
+      for (int slot : search.outputs) result.push_back(search.values[slot]);
       if (is_collecting_) instances.push_back(result);
       return !is_collecting_;
     }
+    Read& next = search.reads[place];
+    for (size_t i = 0; i < next.key.size(); ++i) next.row[i] = search.values[next.key[i]];
+    Number number = next.view->source.relation.find(next.row.data());
+    if (number == NONE) return false;
     bool any = false;
     Objects candidate;
-    each_value(reading.reads[place], values, [&] {
-      if (!reading.reads[place].compares) return any = read(reading, values, place + 1, result);
-      if (read(reading, values, place + 1, candidate) && (!any || less(candidate, result))) {
+    next.view->values[number].any([&](Object value) {
+      count_work(chosen);
+      search.values[next.slot] = value;
+      if (!hold(next.filters, search.values)) return false;
+      if (!next.compares) return any = read(search, place + 1, result);
+      if (read(search, place + 1, candidate) && (!any || less(candidate, result))) {
         result.swap(candidate);
         any = true;
       }
       return false;
     });
     return any;
-  }
-
-  // Give a variable each value that its view has and that can be, until the function returns true.
-  template <class Function>
-  void each_value(Read& read, Objects& values, Function&& function) {
-    read.row.resize(read.key.size());
-    for (size_t i = 0; i < read.key.size(); ++i) read.row[i] = values[read.key[i]];
-    Number number = read.view->source.relation.find(read.row.data());
-    if (number == NONE) return;
-    read.view->values[number].any([&](Object value) {
-      count_work(chosen);
-      values[read.slot] = value;
-      return hold(read.filters, values) && function();
-    });
   }
 
   bool less(const Objects& one, const Objects& other) const {
@@ -442,58 +413,56 @@ class Executor {
     return true;
   }
 
+  // Find the first instance of the first rule that has one, if it comes several times the first of them all.
+  Status find_first(bool serving) {
+    bool any = false;
+    Objects candidate;
+    for (size_t number = 0; number < rules_.size(); ++number) {
+      Rule& rule = rules_[number];
+      if (any && rule.place != chosen) break;
+      if (rule.serves != serving || !can_apply(rule)) continue;
+      chosen = rule.place;
+      unplanned = int(number);
+      if (!rule.is_planned) return PLAN;
+      if (!find(rule.search, candidate) || (any && !less(candidate, found))) continue;
+      found.swap(candidate);
+      any = true;
+    }
+    return any ? FOUND : NO_RULE;
+  }
+
   // Replace what was chosen by what serves the goal that the last choice served, if it serves another one.
   Status stay() {
     int first = chosen;
-    const Rule& rule = rules_[first];
-    Goal goal = rule.goals.empty() ? Goal{} : rule.goals[0];
-    Objects terms;
-    values_of(rule.goal, found, terms);
-    if (goal.open == committed_.open && terms == committed_terms_) return FOUND;
-    if (committed_.open) {
+    Goal& goal = rules_[first].goal;
+    values_of(goal.terms, found, row_);
+    if (goal.facts == served_.facts && row_ == served_.terms) return FOUND;
+    if (served_.facts && !served_.facts->relation.has(served_.terms.data())) {
       first_found_ = found;
-      Status status = committed_.open->relation.has(committed_terms_.data()) ? serve() : NO_RULE;
+      Status status = find_first(true);
       if (status != NO_RULE) return status;
-      set(*committed_.served, committed_terms_.data(), false);
       chosen = first;
       found = first_found_;
     }
-    committed_ = goal;
-    committed_terms_ = terms;
-    if (goal.open) set(*goal.served, terms.data(), true);
+    if (served_.facts) set(*served_.served, served_.terms.data(), false);
+    served_ = goal;
+    values_of(goal.terms, found, served_.terms);
+    if (served_.facts) set(*served_.served, served_.terms.data(), true);
     return FOUND;
-  }
-
-  // Find the first instance of the first rule that has one that serves the goal fact, if there is any.
-  Status serve() {
-    for (chosen = 0; chosen < int(rules_.size()); ++chosen) {
-      Rule& rule = rules_[chosen];
-      auto is_about = [&](const Goal& goal) { return goal.open == committed_.open; };
-      if (std::none_of(rule.goals.begin(), rule.goals.end(), is_about) || !can_apply(rule)) continue;
-      if (rule.servings.empty()) return PLAN;
-      bool any = false;
-      Objects candidate;
-      for (size_t place = 0; place < rule.goals.size(); ++place)
-        if (is_about(rule.goals[place]) && find(rule.servings[place], candidate) && (!any || less(candidate, found))) {
-          found = candidate;
-          any = true;
-        }
-      if (any) return FOUND;
-    }
-    return NO_RULE;
   }
 
   // Facts
 
-  // Make a fact hold or cease to; a goal that it is opens or closes.
+  // Make a fact hold or cease to.
   void set(Source& source, Row row, bool present) {
     Number number = source.relation.find(row);
     if ((number != NONE) == present) return;
-    if (present) add_row(source, row);
-    else remove_row(source, number, row);
-    if (!source.goals || !source.goals->wanted.has(row)) return;
-    if (present) remove_row(*source.goals, source.goals->relation.find(row), row);
-    else add_row(*source.goals, row);
+    pass_on(present ? source.when_absent : source.when_present, row, false);
+    if (present) source.relation.add(row);
+    else source.relation.remove(number);
+    pass_on(present ? source.when_present : source.when_absent, row, true);
+    if (source.goals && source.goals->has(row)) open_goals += present ? -1 : 1;
+    if (source.is_watched) (present ? came : went).emplace_back(source.number, Objects(row, row + source.relation.arity()));
   }
 
   static void values_of(const Terms& terms, const Objects& given, Objects& values) {
@@ -511,24 +480,10 @@ class Executor {
     return false;
   }
 
-  void add_row(Source& source, Row row) {
-    pass_on(source.when_absent, row, false);
-    source.relation.add(row);
-    pass_on(source.when_present, row, true);
-    if (source.is_watched) came.emplace_back(source.number, Objects(row, row + source.relation.arity()));
-  }
-
-  void remove_row(Source& source, Number number, Row row) {
-    pass_on(source.when_present, row, false);
-    source.relation.remove(number);
-    pass_on(source.when_absent, row, true);
-    if (source.is_watched) went.emplace_back(source.number, Objects(row, row + source.relation.arity()));
-  }
-
   void pass_on(const std::vector<Change*>& changes, Row row, bool appearing) {
     for (Change* change : changes)
       if (bind_row(row, change->binds, change->same, change->join.values))
-        each(change->join, appearing, [&] { put(*change->view, change->join.values, appearing); });
+        each(change->join, [&] { put(*change->view, change->join.values, appearing); });
   }
 
   // Put an entry into a view or take it out; whoever asks about the key hears of the first and the last.
@@ -555,13 +510,12 @@ class Executor {
   std::vector<std::shared_ptr<Source>> sources_;  // of relations and of views' keys, by number
   std::vector<std::unique_ptr<View>> views_;      // by the number of their keys; none for other relations
   std::vector<std::unique_ptr<Change>> changes_;
-  std::vector<Source*> goals_;
   std::vector<Operation> operations_;
   std::vector<Rule> rules_;
   int64_t work_ = 0;
   bool is_collecting_ = false;
-  Goal committed_{};  // the goal fact that is being served
-  Objects committed_terms_, row_, other_row_, first_found_;
+  Goal served_{};  // the goal fact that is being served
+  Objects row_, other_row_, first_found_;
 };
 
 }  // namespace bilevel

@@ -1,14 +1,20 @@
 # cython: boundscheck=False, wraparound=False
-"""The compiled executor: it is handed plans as integers (see `lowering`) and follows them, as the one in Python does."""
+"""The compiled executor: it follows the same plans as the one in Python, with the same face.
 
+It has numbers for objects, their places in the order of names; those that come later are numbered on.
+"""
+
+from bisect import bisect
 from libc.stdint cimport int64_t
-from libc.string cimport memcpy
 from libcpp cimport bool
 from libcpp.pair cimport pair
 from libcpp.string cimport string
 from libcpp.vector cimport vector
 
 from array import array
+
+from bilevel.symbolic.domain import Atom
+from bilevel.symbolic.packed import PackedActions, Names, Rows
 
 
 cdef extern from "executor.hpp" namespace "bilevel" nogil:
@@ -22,19 +28,17 @@ cdef extern from "executor.hpp" namespace "bilevel" nogil:
     cdef cppclass CppExecutor "bilevel::Executor":
         Order order
         bool commits
-        int64_t most_work
+        int64_t most_work, open_goals
         vector[pair[int, vector[int]]] came, went
-        int chosen
+        int unplanned, chosen
         vector[int] found, arguments, done, done_arguments
         vector[vector[int]] instances
-        int add_relation(int, bool, int) except +
-        void load(int, const int*, size_t) except +
+        int add_relation(int, const int*, size_t, int) except +
         void watch(int)
         int add_view(Plan) except +
         int add_operation(Plan) except +
-        void add_rule(Plan) except +
-        void plan_rule(int, bool, Plan) except +
-        int64_t open_goals()
+        void add_rule(int, Plan) except +
+        void plan_rule(int, Plan) except +
         bool has(int, const int*)
         int choose() except +
         int every(int) except +
@@ -44,69 +48,110 @@ cdef extern from "executor.hpp" namespace "bilevel" nogil:
 
 
 cdef object listed(vector[int]& values):
-    made = array("i", bytes(values.size() * sizeof(int)))
-    cdef int[::1] view
-    if values.size():
-        view = made
-        memcpy(&view[0], values.data(), values.size() * sizeof(int))
-    return made
-
-
-cdef int flatten(data, vector[int]& numbers) except -1:
-    """Append the numbers of a plan: lists begin with their length, tuples do not."""
-    if isinstance(data, (list, tuple)):
-        if isinstance(data, list):
-            numbers.push_back(len(data))
-        for part in data:
-            flatten(part, numbers)
-    else:
-        numbers.push_back(data)
-    return 0
-
-
-cdef Plan planned(data) except *:
-    cdef Plan plan
-    flatten(data, plan.numbers)
-    return plan
+    return array("i", (<const char*>values.data())[:values.size() * sizeof(int)])
 
 
 cdef class Executor:
-    """Relations, views and rules by number; an object's number is its place in the order of names."""
-
     cdef CppExecutor it
+    cdef int size  # how many objects there are at first
+    cdef object at_first  # their names
+    cdef list names  # those of all objects by number, once they are asked for
+    cdef dict numbers  # and the numbers of all names
+    cdef dict relations  # the numbers of relations, in this order
 
-    def __init__(self, int objects, bool commits, int64_t most_work):
-        self.it.order.start(objects)
+    def __init__(self, bool commits, int64_t most_work, names):
         self.it.commits = commits
         self.it.most_work = most_work
+        self.at_first, self.size = names, names.text.count(b"\n")
+        self.it.order.start(self.size)
+        self.relations = {"!=": -1}
+
+    # Objects
+
+    cdef int number_all(self) except -1:
+        if self.names is None:
+            self.names = list(self.at_first.listed)
+            self.numbers = {name: number for number, name in enumerate(self.names)}
+        return 0
+
+    cdef int number(self, name) except -1:
+        """Return the number of an object, a new one if it is new."""
+        self.number_all()
+        if name not in self.numbers:
+            self.numbers[name] = self.it.order.add(name.encode(), bisect(self.names, name, 0, self.size))
+            self.names.append(name)
+        return self.numbers[name]
+
+    cdef int constant(self, name) except -1:
+        """Return the number of an object that rules name, if possible without a table of all."""
+        number = self.at_first.number(name) if self.names is None else None
+        return self.number(name) if number is None else number
+
+    cdef int number_row(self, names, vector[int]& row) except -1:
+        row.clear()
+        for name in names:
+            row.push_back(self.number(name))
+        return 0
+
+    cdef tuple named(self, vector[int]& row):
+        self.number_all()
+        return tuple([self.names[number] for number in row])
+
+    # Plans
+
+    cdef int flatten(self, data, vector[int]& numbers) except -1:
+        """Append a plan as numbers: lists begin with their length, tuples do not; constants are negative."""
+        if type(data) is str:
+            numbers.push_back(-1 - self.constant(data))
+        elif isinstance(data, str):
+            numbers.push_back(self.relations[data])
+        elif isinstance(data, (list, tuple)):
+            if isinstance(data, list):
+                numbers.push_back(len(data))
+            for part in data:
+                self.flatten(part, numbers)
+        else:
+            numbers.push_back(data)
+        return 0
+
+    cdef Plan planned(self, data) except *:
+        cdef Plan plan
+        self.flatten(data, plan.numbers)
+        return plan
 
     # Building
 
-    def add_relation(self, int arity, bool is_goal=False, int facts=-1):
-        return self.it.add_relation(arity, is_goal, facts)
+    def add_relation(self, name, int arity, rows, facts=""):
+        cdef vector[int] terms, row
+        cdef int nothing = 0, before = self.relations[facts] if facts else -1
+        cdef int[::1] packed
+        cdef const int* at
+        cdef size_t count
+        if isinstance(rows, Rows):
+            packed, count = rows.terms, rows.size
+            at = &packed[0] if packed.shape[0] else &nothing
+        else:
+            count = len(rows)
+            for each in rows:
+                for term in each:
+                    terms.push_back(self.number(term))
+            at = terms.data()
+        self.relations[name] = self.it.add_relation(arity, at, count, before)
 
-    def load(self, int relation, int[::1] terms, size_t count):
-        cdef int nothing = 0
-        self.it.load(relation, &terms[0] if terms.shape[0] else &nothing, count)
-
-    def watch(self, int relation):
-        self.it.watch(relation)
-
-    def add_object(self, name, int after):
-        """Add an object whose name comes after so many of those that were there at the start."""
-        return self.it.order.add(name.encode(), after)
-
-    def add_view(self, *plan):
-        return self.it.add_view(planned(plan))
+    def watch(self, name):
+        self.it.watch(self.relations[name])
 
     def add_operation(self, *plan):
-        return self.it.add_operation(planned(plan))
+        return self.it.add_operation(self.planned(plan))
 
-    def add_rule(self, *plan):
-        self.it.add_rule(planned(plan))
+    def add_rule(self, int place, *plan):
+        self.it.add_rule(place, self.planned(plan))
 
-    def plan_rule(self, int number, bool serving, *plan):
-        self.it.plan_rule(number, serving, planned(plan))
+    def plan_rule(self, int number, views, *plan):
+        for name, *view in views:
+            if name not in self.relations:
+                self.relations[name] = self.it.add_view(self.planned(tuple(view)))
+        self.it.plan_rule(number, self.planned(plan))
 
     # Asking and acting
 
@@ -116,17 +161,24 @@ cdef class Executor:
     def every(self, int rule):
         return self.it.every(rule)
 
-    def open_goals(self):
-        return self.it.open_goals()
+    def has(self, fact):
+        cdef vector[int] row
+        self.number_row(fact[1], row)
+        return self.it.has(self.relations[fact[0]], row.data())
 
-    def has(self, int relation, vector[int] terms):
-        return self.it.has(relation, terms.data())
+    def set(self, came, went):
+        cdef vector[int] row
+        for facts, present in ((came, True), (went, False)):
+            for name, terms in facts:
+                relation = self.relations.get(name)
+                if relation is not None:
+                    self.number_row(terms, row)
+                    self.it.set(relation, row.data(), present)
 
-    def set(self, int number, vector[int] terms, bool present):
-        self.it.set(number, terms.data(), present)
-
-    def apply(self, int operation, vector[int] arguments):
-        self.it.apply(operation, arguments)
+    def apply(self, int operation, arguments):
+        cdef vector[int] row
+        self.number_row(arguments, row)
+        self.it.apply(operation, row)
 
     def run(self, size_t bound):
         cdef int status
@@ -135,10 +187,22 @@ cdef class Executor:
         return status
 
     def take_changes(self):
-        changes = self.it.came, self.it.went
+        changes = self.facts(self.it.came), self.facts(self.it.went)
         self.it.came.clear()
         self.it.went.clear()
         return changes
+
+    cdef list facts(self, vector[pair[int, vector[int]]]& rows):
+        names = [*self.relations]
+        return [Atom(names[1 + relation], self.named(row)) for relation, row in rows]
+
+    @property
+    def open_goals(self):
+        return self.it.open_goals
+
+    @property
+    def unplanned(self):
+        return self.it.unplanned
 
     @property
     def chosen(self):
@@ -146,24 +210,26 @@ cdef class Executor:
 
     @property
     def found(self):
-        return self.it.found
+        return self.named(self.it.found)
 
     @property
     def arguments(self):
-        return self.it.arguments
+        return self.named(self.it.arguments)
 
     @property
     def instances(self):
-        return self.it.instances
+        return [self.named(row) for row in self.it.instances]
 
     @property
     def steps(self):
         return self.it.done.size()
 
-    def actions(self, vector[int] schemas):
-        """Return the schema of each action done, given those of the rules, and the arguments of one after another."""
-        cdef vector[int] done = self.it.done
+    def actions(self, domain, schemas):
+        """Return the actions done, given the schemas of the rules at each place."""
+        numbers = {name: number for number, name in enumerate(domain.schemas)}
+        cdef vector[int] done = self.it.done, of_place = [numbers[name] for name in schemas]
         cdef size_t step
         for step in range(done.size()):
-            done[step] = schemas[done[step]]
-        return listed(done), listed(self.it.done_arguments)
+            done[step] = of_place[done[step]]
+        names = self.at_first if self.names is None else Names.of(self.names)
+        return PackedActions(domain, names, listed(done), listed(self.it.done_arguments))

@@ -13,8 +13,8 @@ before the last two are the same all the way, as the rover in `can_traverse>(?r,
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from functools import lru_cache
+from operator import itemgetter
 
 from bilevel.rules.rule import Rule
 from bilevel.symbolic.domain import Atom, BadInput, Domain, Facts, Parameter, Predicate
@@ -139,56 +139,52 @@ def path_of(rule: Rule) -> Atom | None:
 
 
 @lru_cache(maxsize=16)
-def _first_steps(links: frozenset[tuple[str, ...]]) -> Mapping[int, list[tuple[str, ...]]]:
-    """Return the first steps of all shortest paths by the paths' lengths: start, next place and destination."""
+def _first_steps(links: frozenset[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Return the first steps of all shortest paths: start, next place, destination, and the path's length."""
     before: dict[str, set[str]] = {}
     for start, end in links:
         before.setdefault(end, set()).add(start)
-    starts, found = {start for start, _ in links}, dict[int, list[tuple[str, ...]]]()
+    starts, found = {start for start, _ in links}, list[tuple[str, ...]]()
     for destination in sorted(before):
-        left = starts - {destination}
-        length, reached = 0, [destination]
+        left, length, reached = starts - {destination}, 0, {destination}
         while reached:
             length += 1
-            steps = [
-                (start, here, destination)
-                for here in reached
-                for start in sorted(left.intersection(before.get(here, ())))
-            ]
-            if steps:
-                found.setdefault(length, []).extend(steps)
-            reached = sorted({start for start, _, _ in steps})
-            left.difference_update(reached)
+            steps = [(s, here) for here in sorted(reached) for s in sorted(left.intersection(before.get(here, ())))]
+            found += [(start, here, destination, f"{length:08}") for start, here in steps]
+            reached = {start for start, _ in steps}
+            left -= reached
     return found
 
 
 @lru_cache(maxsize=16)
-def _path_rows(facts: Facts) -> Mapping[int, list[tuple[str, ...]]]:
-    """Return the terms of the path facts over the facts of one predicate by the length of the path."""
-    links: dict[tuple[str, ...], set[tuple[str, ...]]] = {}
-    for _, terms in facts:
-        links.setdefault(terms[:-2], set()).add(terms[-2:])
-    found: dict[int, list[tuple[str, ...]]] = {}
-    for first in sorted(links):
-        for length, steps in _first_steps(frozenset(links[first])).items():
-            found.setdefault(length, []).extend([first + step for step in steps] if first else steps)
-        if sum(map(len, found.values())) > MOST_PATHS:
-            predicate = min(facts).predicate
+def path_rows(links: Facts) -> list[tuple[str, ...]]:
+    """Return the terms of the path facts over the facts of one predicate, and after them the length of the path.
+
+    It has leading zeros, so that the order of lengths is that of names.
+    """
+    by_first: dict[tuple[str, ...], set[tuple[str, ...]]] = {}
+    for _, terms in links:
+        by_first.setdefault(terms[:-2], set()).add(terms[-2:])
+    found: list[tuple[str, ...]] = []
+    for first in sorted(by_first):
+        found += [first + step for step in _first_steps(frozenset(by_first[first]))]
+        if len(found) > MOST_PATHS:
+            predicate = min(links).predicate
             raise BadInput(
-                f"the shortest paths over the {len(facts):,} facts of '{predicate}' begin in more than "
+                f"the shortest paths over the {len(links):,} facts of '{predicate}' begin in more than "
                 f"{MOST_PATHS:,} ways; take a smaller problem, or rules without '{predicate}{PATH}'"
             )
     return found
 
 
 @lru_cache(maxsize=16)
-def path_lengths(facts: Facts) -> Mapping[Atom, int]:
-    """Return the path facts over the facts of one predicate, each with the length of its path."""
-    name = min(facts, default=Atom("")).predicate + PATH
-    return {Atom(name, terms): length for length, rows in _path_rows(facts).items() for terms in rows}
+def path_lengths(links: Facts) -> Mapping[Atom, int]:
+    """Return the path facts over the facts of one predicate, each with the length of its path; short ones first."""
+    name = min(links, default=Atom("")).predicate + PATH
+    return {Atom(name, row[:-1]): int(row[-1]) for row in sorted(path_rows(links), key=itemgetter(-1))}
 
 
-def _links_of(path: str, state: Iterable[Atom]) -> Facts:
+def links_of(path: str, state: Iterable[Atom]) -> Facts:
     """Return the facts that paths with this name are over."""
     return frozenset(fact for fact in state if fact.predicate + PATH == path)
 
@@ -196,30 +192,4 @@ def _links_of(path: str, state: Iterable[Atom]) -> Facts:
 def paths_for(rule: Rule, state: Iterable[Atom]) -> Mapping[Atom, int]:
     """Return the path facts that a rule asks about in a state, with the lengths of the paths."""
     path = path_of(rule)
-    return path_lengths(_links_of(path.predicate, state)) if path else {}
-
-
-def without_paths(
-    rules: Iterable[Rule], domain: Domain, state: Iterable[Atom]
-) -> tuple[list[tuple[Rule, Rule]], Domain, dict[str, list[tuple[str, ...]]]]:
-    """Return rules that say the same without paths, each with its original, a domain for them, and facts they need.
-
-    There is a rule for each length of a path, and a predicate for the paths of that length, by which the terms of the
-    facts are.
-    """
-    found: list[tuple[Rule, Rule]] = []
-    kinds, predicates = path_predicates(domain), dict(domain.predicates)
-    rules = tuple(rules)
-    by_length = {name: _path_rows(_links_of(name, state)) for name in {p.predicate for p in map(path_of, rules) if p}}
-    facts: dict[str, list[tuple[str, ...]]] = {}
-    for rule in rules:
-        path = path_of(rule)
-        if path is None:
-            found.append((rule, rule))
-            continue
-        for length, rows in sorted(by_length[path.predicate].items()):
-            name = f"{path.predicate}{length}"
-            facts[name], predicates[name] = rows, replace(kinds[path.predicate], name=name)
-            condition = rule.state_condition - {path} | {Atom(name, path.terms)}
-            found.append((replace(rule, state_condition=condition), rule))
-    return found, replace(domain, predicates=predicates) if facts else domain, facts
+    return path_lengths(links_of(path.predicate, state)) if path else {}

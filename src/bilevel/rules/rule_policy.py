@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from bilevel.rules.engine import Instance, RuleEngine
+from bilevel.rules.engine import RuleEngine
 from bilevel.rules.matching import Match, bindings
 from bilevel.rules.nearest import why_not
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import require_open_world
-from bilevel.symbolic.domain import Action, Domain, Facts
+from bilevel.symbolic.domain import Action, Domain, Facts, Problem
 
 
 class RulePolicy:
@@ -28,8 +28,9 @@ class RulePolicy:
         self.open_world = open_world
         self._objects = dict(domain.constants)
         self._engine: RuleEngine | None = None
-        self._instance: Instance | None = None
-        self._asked: tuple[Facts, Facts] | None = None  # the state and goal for which the instance was chosen
+        self._chosen: Match | None = None
+        self._action: Action | None = None
+        self._asked: tuple[Facts, Facts] | None = None  # the state and goal for which they were chosen
         self.follow(rules)
 
     def __repr__(self) -> str:
@@ -63,8 +64,8 @@ class RulePolicy:
 
     def choose(self, state: Facts, goal: Facts) -> Action | None:
         """Return the action of the rule that fires, or `None` where no rule applies."""
-        engine = self._engine_in(state, goal)
-        return engine.action(self._instance) if self._instance else None
+        self._engine_in(state, goal)
+        return self._action
 
     def alternatives(self, state: Facts, goal: Facts) -> Iterator[Action]:
         """Yield the actions of all rules that apply, each once; the first is what `choose` returns.
@@ -75,11 +76,12 @@ class RulePolicy:
 
     def explain(self, state: Facts, goal: Facts) -> Match | None:
         """Return the rule that fires, with all its variables bound."""
-        engine = self._engine_in(state, goal)
-        if self._instance is None:
+        self._engine_in(state, goal)
+        if self._chosen is None:
             return None
-        rule, outputs = engine.match(self._instance)
-        found = bindings(rule, self.domain, state, goal, self._objects, outputs)
+        rule, outputs = self._chosen
+        given = {variable: outputs[variable] for variable in outputs.keys() & rule.types.keys()}
+        found = bindings(rule, self.domain, state, goal, self._objects, given)
         return Match(rule, min(found, key=lambda binding: sorted(binding.items())))
 
     def why_not(self, state: Facts, goal: Facts) -> str:
@@ -89,10 +91,11 @@ class RulePolicy:
     def _engine_in(self, state: Facts, goal: Facts) -> RuleEngine:
         """Return the engine in this state, which has chosen; what is asked again is answered as before."""
         if self._engine is None:
-            self._engine = RuleEngine(self.rules, self.domain, state, goal, self._objects, commit=self.commit)
+            problem = Problem("", self.domain.name, self._objects, state, goal)
+            self._engine = RuleEngine(self.rules, self.domain, problem, commit=self.commit)
         elif self._asked == (state, goal):
             return self._engine
         self._engine.follow(state, goal)
-        self._instance = self._engine.choose()
-        self._asked = state, goal
+        self._chosen, self._asked = self._engine.choose(), (state, goal)
+        self._action = self._chosen.action if self._chosen else None
         return self._engine

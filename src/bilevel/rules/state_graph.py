@@ -18,7 +18,7 @@ from itertools import chain, groupby, permutations, product
 from operator import itemgetter
 from typing import NamedTuple
 
-from bilevel.rules.engine import RuleEngine
+from bilevel.rules.engine import LENGTH, RuleEngine
 from bilevel.rules.matching import direct_waits, goals_in_turn
 from bilevel.rules.rule import Rule, orders_of
 from bilevel.symbolic.domain import NO_FACTS, Action, Atom, BadInput, Domain, Facts, Outcome, Parameter, Problem, Schema
@@ -56,11 +56,11 @@ class Result(NamedTuple):
 class Instance(NamedTuple):
     """A rule for some objects in a state: it applies where all the facts of `needed` are goals in turn.
 
-    Instances of one rule are tied unless one goes a shorter path than the other: their `place` differs then.
+    Instances of one rule are tied unless one goes a shorter path than the other: their `length` differs then.
     """
 
     rule: Rule
-    place: int
+    length: str  # of the path, if the rule has one
     action: Action
     needed: Facts
     served: Atom | None  # the goal fact that it works towards
@@ -209,17 +209,16 @@ class StateGraph:
 
     def _engine(self, rule: Rule) -> RuleEngine:
         """Return an engine that finds the instances of a rule for every goal, whichever goals wait."""
-        return RuleEngine([replace(rule, orders=())], self.domain, self.problem.state, self.goal_facts, self.objects)
+        return RuleEngine([replace(rule, orders=())], self.domain, replace(self.problem, goal=self.goal_facts))
 
     def _find_instances(self, rule: Rule, state: int) -> list[Instance]:
         facts, made = self.situations[state]
         engine = self._engine_of(rule)
         engine.follow(facts, self.goal_facts, self._objects(made))
         found = []
-        for place in range(len(engine.rules)):
-            for match in (engine.match((place, values)) for values in engine.instances(place)):
-                aim = substitute(min(rule.goal_condition), match.binding) if rule.goal_condition else None
-                found.append(Instance(rule, place, match.action, match.served, aim))
+        for match in engine.matches():
+            aim = substitute(min(rule.goal_condition), match.binding) if rule.goal_condition else None
+            found.append(Instance(rule, match.binding.get(LENGTH, ""), match.action, match.served, aim))
         self.looked_at += 1 + len(found)
         return found
 

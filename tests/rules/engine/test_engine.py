@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from bilevel.rules.engine import RuleEngine
 from bilevel.rules.matching import Match, matches_in_order
 from bilevel.rules.rule_file import parse_rules
-from bilevel.symbolic.domain import NO_FACTS, Atom, BadInput, Facts
+from bilevel.symbolic.domain import NO_FACTS, Action, Atom, BadInput, Facts, Problem
 from bilevel.symbolic.pddl import parse_domain
 from engine_cases import follow, random_domain, random_facts, random_objects, random_rule
 
@@ -71,26 +71,29 @@ def test_the_first_of_many_is_found_whenever_their_names_came(order: str, is_com
     rules = parse_rules(f"{VARIABLES}2: new(?b) & goal read(?b, ?r) -> lend(?b, ?r)", domain=SHELF)
     goal = frozenset(Atom("read", (name, "r")) for name in names)
     state = frozenset(Atom("new", (name,)) for name in known)
-    engine = RuleEngine(rules, SHELF, state, goal, {}, is_compiled=is_compiled)
+    engine = RuleEngine(rules, SHELF, Problem("", "", {}, state, goal), is_compiled=is_compiled)
     for name in later:
         state |= {Atom("new", (name,))}
         if rng.random() < 0.7:
             state -= {min(state) if rng.random() < 0.5 else rng.choice(sorted(state))}
         engine.follow(state)
-        assert engine.choose() == (0, (min(state).terms[0], "r"))
+        match = engine.choose()
+        assert match is not None
+        assert match.action == Action("lend", (min(state).terms[0], "r"))
 
 
 @pytest.mark.parametrize("is_compiled", [True, False])
 def test_pairs_come_and_go(is_compiled: bool) -> None:
     rng = random.Random(1)
     rules = parse_rules(f"{VARIABLES}1: lent(?b, ?r) & not read(?b, ?r) -> lend(?b, ?r)", domain=SHELF)
-    engine = RuleEngine(rules, SHELF, NO_FACTS, NO_FACTS, {}, is_compiled=is_compiled)
+    engine = RuleEngine(rules, SHELF, Problem("", "", {}, NO_FACTS, NO_FACTS), is_compiled=is_compiled)
     facts = NO_FACTS
     for _ in range(1000):
         facts ^= {Atom(rng.choice(["lent", "read"]), (f"b{rng.randrange(20)}", f"r{rng.randrange(20)}"))}
         engine.follow(facts)
         unread = [terms for name, terms in facts if name == "lent" and Atom("read", terms) not in facts]
-        assert engine.choose() == ((0, min(unread)) if unread else None)
+        match = engine.choose()
+        assert (match and match.action) == (Action("lend", min(unread)) if unread else None)
 
 
 @pytest.mark.parametrize("is_compiled", [True, False])
@@ -107,20 +110,13 @@ def test_pairs_come_and_go(is_compiled: bool) -> None:
 def test_a_rule_with_too_many_combinations_is_named(
     conditions: str, head: str, is_compiled: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bilevel.rules.engine.executor.MOST_WORK", 10_000)
-    monkeypatch.setattr("bilevel.rules.engine.objects.MOST_WORK", 10_000)
+    monkeypatch.setattr("bilevel.rules.engine.rule_engine.MOST_WORK", 10_000)
     text = f"{VARIABLES}\n1: {conditions} -> lend({head})".replace("not lent(?b, ?c)", "not read(?b, ?c)")
     state = frozenset(Atom("lent", (f"b{number}", "r")) for number in range(200))
     state |= {Atom("read", (f"b{one}", f"b{other}")) for one in range(200) for other in range(200)}
+    problem = Problem("", "", {f"b{n}": "book" for n in range(200)}, state, NO_FACTS)
     with pytest.raises(BadInput, match=r"some\.rules:3: .* too many combinations"):
-        RuleEngine(
-            parse_rules(text, "some.rules"),
-            SHELF,
-            state,
-            NO_FACTS,
-            {f"b{n}": "book" for n in range(200)},
-            is_compiled=is_compiled,
-        ).choose()
+        RuleEngine(parse_rules(text, "some.rules"), SHELF, problem, is_compiled=is_compiled).choose()
 
 
 def test_too_many_paths_are_an_error_that_names_the_predicate(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,5 +127,6 @@ def test_too_many_paths_are_an_error_that_names_the_predicate(monkeypatch: pytes
     rules = parse_rules("1: at(?x) & road>(?x, ?y, ?z) & road(?x, ?y) & goal at(?z) -> go(?x, ?y)")
     roads = frozenset(Atom("road", (str(n), str(n + 1))) for n in range(9))
     monkeypatch.setattr("bilevel.rules.derived.MOST_PATHS", 40)
+    problem = Problem("", "", dict.fromkeys(map(str, range(10)), "object"), roads, frozenset({Atom("at", ("9",))}))
     with pytest.raises(BadInput, match="'road' begin in more than 40 ways"):
-        RuleEngine(rules, domain, roads, frozenset({Atom("at", ("9",))}), dict.fromkeys(map(str, range(10)), "object"))
+        RuleEngine(rules, domain, problem)

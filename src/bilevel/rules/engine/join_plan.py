@@ -13,40 +13,46 @@ How much work an update makes depends on the order of elimination, and the best 
 at one place, and ten thousand blocks may be there with it. So the order is chosen by the expected number of entries
 that an update touches, estimated from samples of the state and the goal. The choice affects speed only: which
 instance fires is fixed by `matching`.
+
+Executors follow plans of integers. A *slot* holds the value of a variable or a constant while a join runs. A step is
+(kind, relation, columns to list by, slots of the terms that have values, and for the other terms pairs of column and
+slot: where values go, and with what they must agree). Lists may have any length, tuples have their parts.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import permutations
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from bilevel.rules.derived import MARK
+from bilevel.rules.derived import PATH, path_of
 from bilevel.rules.matching import asked_types, output_variables
 from bilevel.rules.rule import Rule
-from bilevel.symbolic.domain import EQUALITY, Atom, Domain, is_variable
+from bilevel.symbolic.domain import Atom, Domain, is_variable
 from bilevel.symbolic.packed import Rows
-from bilevel.symbolic.semantics import is_trivial_equality, substitute_all
 
-SAMPLE = 2000
+SAMPLE = 2000  # rows by which relations are judged
 MOST_PERMUTED = 6  # columns of a key, of which more stay in their order
 BLOW_UP = 0.1  # the cost of a view that is twice as large as what it joins, in entries touched per update
+LENGTH = "?>"  # the variable that has the length of a rule's path
+
+PRESENT, ABSENT, DIFFERENT, LIST = range(4)
+Places = list[tuple[int, int]]
 
 
-# What rules ask of the data
+class Relation(str):
+    """The name of a relation: a predicate for its facts, or with a word before it.
+
+    `goal at` has all goals, `served at` the goal that is being served, `waiting at` the goals that wait for others,
+    `type box` has objects and `view 3` the keys of a view.
+    """
+
+    __slots__ = ()
 
 
-class Relation(NamedTuple):
-    """Facts of the state, goals not yet achieved, the goal fact being served, objects of a type, or a view's keys."""
-
-    kind: str
-    name: str
-
-
-UNEQUAL = Relation("unequal", "!=")
+UNEQUAL = Relation("!=")
 
 
 class Literal(NamedTuple):
@@ -59,7 +65,7 @@ class Literal(NamedTuple):
     @property
     def variables(self) -> frozenset[str]:
         """The variables among its terms."""
-        return variables_of(self.terms)
+        return _variables_of(self.terms)
 
     @property
     def enumerable(self) -> bool:
@@ -72,156 +78,132 @@ class Literal(NamedTuple):
 
 
 @cache
-def variables_of(terms: tuple[str, ...]) -> frozenset[str]:
-    """Return the variables among these terms."""
+def _variables_of(terms: tuple[str, ...]) -> frozenset[str]:
     return frozenset(term for term in terms if is_variable(term))
 
 
-def rule_literals(rule: Rule, domain: Domain) -> Iterator[Literal]:
+class Query(NamedTuple):
+    """What a rule asks: for values of some variables, those that decide ties first, that meet all literals."""
+
+    outputs: tuple[str, ...]
+    literals: tuple[Literal, ...]
+
+
+def query_of(rule: Rule, domain: Domain) -> Query:
+    """Return what a rule asks; of several paths it asks for a short one first."""
+    path = path_of(rule)
+    outputs = [LENGTH, *output_variables(rule)] if path else output_variables(rule)
+    return Query(tuple(outputs), tuple(dict.fromkeys(_literals(rule, domain))))
+
+
+def _literals(rule: Rule, domain: Domain) -> Iterator[Literal]:
     """Yield the rule's conditions, its checks of types and the inequalities of its terms."""
-    yield from (Literal(Relation("state", atom.predicate), atom.terms) for atom in sorted(rule.state_condition))
-    yield from (Literal(Relation("goal", atom.predicate), atom.terms) for atom in sorted(rule.goal_condition))
-    yield from (Literal(Relation("state", atom.predicate), atom.terms, False) for atom in sorted(rule.absent))
-    asked = sorted(asked_types(rule, domain).items())
-    yield from (Literal(Relation("type", kind), (variable,)) for variable, kind in asked)
+    waiting = {order.later.predicate for order in rule.orders}
+    for name, terms in sorted(rule.state_condition):
+        yield Literal(Relation(name), (*terms, LENGTH) if name.endswith(PATH) else terms)
+    for name, terms in sorted(rule.goal_condition):
+        yield Literal(Relation(f"goal {name}"), terms)
+        yield Literal(Relation(name), terms, False)
+        if name in waiting:
+            yield Literal(Relation(f"waiting {name}"), terms, False)
+    yield from (Literal(Relation(atom.predicate), atom.terms, False) for atom in sorted(rule.absent))
+    for variable, kind in sorted(asked_types(rule, domain).items()):
+        yield Literal(Relation(f"type {kind}"), (variable,))
     yield from (Literal(UNEQUAL, pair) for pair in sorted(rule.inequalities))
 
 
-def required_relations(rules: Sequence[Rule], domain: Domain) -> dict[Relation, int]:
-    """Return the relations to keep with their arities: what rules ask about, and what unsafe rules' actions need."""
-    arities: dict[Relation, int] = {}
-    for rule in rules:
-        schema, literals = domain.schemas[rule.action.name], rule_literals(rule, domain)
-        arities |= {each.relation: len(each.terms) for each in literals if each.relation != UNEQUAL}
-        if not is_safe(rule, domain):
-            needed: set[Atom] = {*schema.precondition, *schema.negative_precondition}
-            arities |= {Relation("state", a.predicate): len(a.terms) for a in needed if a.predicate != EQUALITY}
-    return arities
+def serving(query: Query, goal: Atom) -> Query:
+    """Return what a rule asks when its goal condition is to be the goal that is being served."""
+    return query._replace(literals=(*query.literals, Literal(Relation(f"served {goal.predicate}"), goal.terms)))
 
 
-def is_safe(rule: Rule, domain: Domain) -> bool:
-    """Return whether the rule's conditions imply its action's precondition, as those of learned rules do."""
-    schema = domain.schemas[rule.action.name]
-    binding = dict(zip((p.name for p in schema.parameters), rule.action.arguments, strict=True))
-    required, forbidden = (substitute_all(a, binding) for a in (schema.precondition, schema.negative_precondition))
-    absent = rule.absent | rule.goal_condition  # an open goal is an absent fact
-    absent |= {Atom(EQUALITY, terms) for one, other in rule.inequalities for terms in ((one, other), (other, one))}
-    return forbidden <= absent and all(a in rule.state_condition or is_trivial_equality(a) for a in required)
+Table = Rows | Sequence[tuple[str, ...]]  # rows of a relation
+Degrees = tuple[tuple[Relation, tuple[int, ...]], ...]  # of each relation
 
 
-class Statistics:
-    """How many rows relations have, and how many rows agree in some columns, estimated from samples."""
-
-    def __init__(self) -> None:
-        self._sizes: dict[Relation, int] = {}
-        self._samples: dict[Relation, list[Any]] = {}
-        self.degree = cache(self._degree)
-
-    def add(self, relation: Relation, arity: int, *parts: Rows) -> None:
-        """Count these rows as those of a relation."""
-        size = sum(rows.size for rows in parts)
-        step = max(1, size // SAMPLE) * arity
-        self._sizes[relation] = size
-        self._samples[relation] = [
-            tuple(rows.terms[place : place + arity])
-            for rows in parts
-            for place in range(0, rows.size * arity, step or 1)
-        ]
-
-    def _degree(self, relation: Relation, bound: tuple[int, ...]) -> float:
-        """Return the expected number of rows that agree with a random row in the bound positions."""
-        size, sample = self._sizes.get(relation, 0), self._samples.get(relation, ())
-        if not bound:
-            return float(size)
-        if len(sample) < 2 or len(sample[0]) < 2:
-            return 1.0
-        counts = Counter(tuple(row[i] for i in bound) for row in sample)
-        agreeing_pairs = sum(n * (n - 1) for n in counts.values())
-        return 1.0 + (size - 1) * agreeing_pairs / (len(sample) * (len(sample) - 1))
-
-    def magnitudes(self) -> frozenset[object]:
-        """Return sizes, and degrees by each argument, in powers of eight: data that agree in these are joined alike."""
-
-        def magnitude(number: float) -> int:
-            return int(number).bit_length() // 3
-
-        def degrees(relation: Relation) -> tuple[int, ...]:
-            columns = range(len(self._samples[relation][0]) if self._samples[relation] else 0)
-            return tuple(magnitude(self.degree(relation, (column,))) for column in columns)
-
-        return frozenset((relation, magnitude(size), degrees(relation)) for relation, size in self._sizes.items())
+def degrees_of(tables: Sequence[Table], arity: int) -> tuple[int, ...]:
+    """Return how many rows there are and, by column, how many agree with one of them in it, all in powers of four."""
+    sample = list[Sequence[object]]()
+    sizes = [table.size if isinstance(table, Rows) else len(table) for table in tables]
+    step = max(1, sum(sizes) // SAMPLE)
+    for table, size in zip(tables, sizes, strict=True):
+        if isinstance(table, Rows):
+            sample += [table.terms[place : place + arity] for place in range(0, size * arity, step * arity or 1)]
+        else:
+            sample += table[::step]
+    degrees, pairs = [sum(sizes)], len(sample) * (len(sample) - 1)
+    for column in zip(*sample, strict=True) if pairs else ():
+        agreeing = sum(count * (count - 1) for count in Counter(column).values())
+        degrees.append(1 + (sum(sizes) - 1) * agreeing // pairs)
+    return tuple(1 << (number.bit_length() & ~1) for number in degrees)
 
 
-# Views
+# What executors are handed
+
+Step = tuple[int, Relation, list[int], list[int], Places, Places]
+Change = tuple[Relation, bool, list[Step], Places, Places]  # what follows for a view when rows of a relation change
+Read = tuple[Relation, list[int], int, bool, list[Step]]  # a view, its key, the slot of its value, whether to compare
+Values = list[int | str]  # what the slots hold at first: constants
 
 
-@dataclass(frozen=True)
-class View:
-    """For each value of `key`, the values of `variable` that satisfy the literals.
+class ViewPlan(NamedTuple):
+    """How to build a view and to keep it up to date: its key is in some slots, its value in one."""
 
-    Rules share views: a rule's own copy has the same name, and the rule's variables in the key and the literals.
+    relation: Relation
+    values: Values
+    steps: list[Step]
+    key: list[int]
+    value: int
+    changes: list[Change]
+
+
+class RulePlan(NamedTuple):
+    """How a rule's instances are found.
+
+    The views are those that it needs. The guards, which have no variables or need something in a view, are checked
+    first. Then variables are read off their views; of one to compare all values must be looked at, as an output that
+    is read later decides ties earlier. What ties variables of different views, absences and inequalities, is checked
+    once they have values, as a view of them all would be a product. In the end the outputs are in their slots.
     """
 
-    name: str
+    views: list[ViewPlan]
+    values: Values
+    guards: list[Step]
+    reads: list[Read]
+    outputs: list[int]
+
+
+class View(NamedTuple):
+    """For each value of `key`, the values of `variable` that satisfy the literals.
+
+    Rules share views: a rule's own copy has the same relation, and the rule's variables in the key and the literals.
+    """
+
+    relation: Relation
     key: tuple[str, ...]
     variable: str
     literals: tuple[Literal, ...]
 
-    @property
-    def relation(self) -> Relation:
-        """The relation that the view is kept as."""
-        return Relation("view", self.name)
-
-
-class RulePlan(NamedTuple):
-    """A rule's guards (ground literals and views without a key), its views, and how to read off an instance.
-
-    `outputs` are the variables an instance must name, in the order that decides ties. `uses` maps each variable to its
-    view. `filters` are absences and inequalities that tie variables of different views; they are checked when an
-    instance is read off, as a view of all the variables would be a product. `order` is that in which variables are
-    read: the outputs, and what must be read for the filters. All values of those in `compared` must be looked at, as
-    an output that is read later decides ties earlier.
-    """
-
-    outputs: tuple[str, ...]
-    uses: Mapping[str, View]
-    guards: tuple[Literal, ...]
-    filters: tuple[Literal, ...]
-    order: tuple[str, ...]
-    compared: frozenset[str]
-
-
-class JoinStep(NamedTuple):
-    """List the instances of a literal given some bound positions, or check it when all are bound."""
-
-    literal: Literal
-    bound: tuple[int, ...]
-
 
 class Planner:
-    """Chooses views for rules, shares equal ones, and estimates what they cost."""
+    """Chooses views for queries, shares equal ones, and estimates what they cost.
 
-    def __init__(self, rules: Sequence[Rule], domain: Domain, statistics: Statistics) -> None:
-        self._rules, self.domain, self._statistics = rules, domain, statistics
-        outcomes = [outcome for rule in rules for outcome in domain.schemas[rule.action.name].outcomes]
-        self._changed = {atom.predicate for outcome in outcomes for atom in outcome.add | outcome.delete}
-        self.views: list[View] = []
-        self._names: dict[Shape, str] = {}
+    `changing` are the relations whose rows come and go.
+    """
+
+    def __init__(self, queries: tuple[Query, ...], changing: frozenset[str], degrees: Degrees) -> None:
+        self._queries, self._changing, self._degrees = queries, changing, dict(degrees)
+        self._views: dict[Relation, View] = {}
+        self._names: dict[Shape, Relation] = {}
         self.plan = cache(self._plan)
-        self._expected = cache(lambda literals, bound, needed: self.join_order(literals, bound, needed)[1])
+        self._view_plan = cache(self._plan_view)
+        self._expected = cache(lambda literals, bound, needed: self._join_order(literals, bound, needed)[1])
         self._view_cost = cache(self._cost)
         self._changes = cache(self._change_rate)
 
-    def _plan(self, place: int, served: int | None = None) -> RulePlan:
-        """Return how the instances of a rule are found, or those in which one goal condition is about the goal served.
-
-        `served` is the condition's place among the rule's sorted goal conditions.
-        """
-        rule = self._rules[place]
-        outputs, literals = output_variables(rule), list(rule_literals(rule, self.domain))
-        if served is not None:
-            goal = sorted(rule.goal_condition)[served]
-            literals.append(Literal(Relation("served", goal.predicate), goal.terms))
+    def _plan(self, number: int) -> RulePlan:
+        """Return how the instances of what a query asks for are found."""
+        outputs, literals = self._queries[number][0], list(self._queries[number][1])
         guards = [literal for literal in literals if not literal.variables]
         filters = [x for x in literals if not x.enumerable and len(x.variables) > 1]
         literals = [literal for literal in literals if literal.variables and literal not in filters]
@@ -234,9 +216,20 @@ class Planner:
                 uses[cheapest], literals = self._eliminate(cheapest, literals, filters)
         guards += literals  # what is left are views without a key
         checked = {literal for use in uses.values() for literal in use.literals}
-        unchecked = tuple(literal for literal in filters if literal not in checked)
-        order = _reading_order([*outputs, *_leading_to(unchecked, uses, outputs)], uses)
-        return RulePlan(tuple(outputs), uses, tuple(guards), unchecked, order, _inverted(outputs, order))
+        filters = [literal for literal in filters if literal not in checked]
+        slots = _slots([*guards, *filters], uses)
+        reads, order, bound = list[Read](), _reading_order(outputs, filters, uses), set[str]()
+        ranks = [outputs.index(variable) if variable in outputs else len(outputs) for variable in order]
+        for place, variable in enumerate(order):
+            bound.add(variable)
+            ready = [self._check(x, slots) for x in filters if variable in x.variables and x.variables <= bound]
+            key, compares = [slots[v] for v in uses[variable].key], min(ranks[place:]) < ranks[place]
+            reads.append((uses[variable].relation, key, slots[variable], compares, ready))
+        views = [self._view_plan(use.relation) for use in uses.values()]
+        checks = [self._check(guard, slots) for guard in guards]
+        return RulePlan(views, _values(slots), checks, reads, [slots[v] for v in outputs])
+
+    # Which views there are
 
     def _elimination_cost(
         self, variable: str, literals: Sequence[Literal], outputs: Sequence[str]
@@ -270,10 +263,9 @@ class Planner:
 
     def _change_rate(self, relation: Relation) -> float:
         """Return how often per action an instance comes or goes; a view's key does so with its first and last value."""
-        if relation.kind != "view":
-            changes = relation.name in self._changed or relation.name.endswith(MARK)
-            return float(relation.kind == "served" or (relation.kind in ("state", "goal") and changes))
-        view = self.views[int(relation.name)]
+        view = self._views.get(relation)
+        if view is None:
+            return float(relation in self._changing)
         columns = frozenset({*view.key, view.variable})
         values = self._expected(view.literals, frozenset(view.key), columns)
         return self._touched(view.literals, columns) / max(values, 1.0)
@@ -286,71 +278,112 @@ class Planner:
         orders = permutations(key) if len(key) <= MOST_PERMUTED else (key,)
         shapes = {_shape(order, variable, parts): order for order in orders}
         shape = min(shapes)
-        name = self._names.setdefault(shape, str(len(self.views)))
+        name = self._names.setdefault(shape, Relation(f"view {len(self._names)}"))
         view = View(name, shapes[shape], variable, parts)
-        if int(name) == len(self.views):
-            self.views.append(view)
+        self._views.setdefault(name, view)
         rest = [literal for literal in literals if variable not in literal.terms]
         return view, [*rest, Literal(view.relation, view.key)]
 
-    def join_order(
+    # How literals are joined
+
+    def _join_order(
         self, literals: Sequence[Literal], bound: frozenset[str], needed: frozenset[str]
-    ) -> tuple[list[JoinStep], float]:
-        """Return how to list values for the needed variables, from the cheapest literal on, and how many to expect."""
-        steps: list[JoinStep] = []
+    ) -> tuple[list[tuple[Literal, tuple[int, ...]]], float]:
+        """Return how to list values for the needed variables, from the cheapest literal on, and how many to expect.
+
+        A literal comes with the places of the terms that have values by then; it is checked when all of them do.
+        """
+        steps: list[tuple[Literal, tuple[int, ...]]] = []
         expected = 1.0
         left = list(literals)
         while True:
             for literal in [x for x in left if x.variables <= bound]:
-                steps.append(JoinStep(literal, tuple(range(len(literal.terms)))))
+                steps.append((literal, tuple(range(len(literal.terms)))))
                 left.remove(literal)
             if needed <= bound:
                 return steps, expected
             candidates = [x for x in left if x.enumerable and x.variables & (needed - bound)]
             best = min(candidates, key=lambda x: self._degree(x, bound))
-            expected *= max(self._degree(best, bound), 1e-3)
-            steps.append(JoinStep(best, best.bound_positions(bound)))
+            expected *= self._degree(best, bound)
+            steps.append((best, best.bound_positions(bound)))
             left.remove(best)
             bound = bound | best.variables
 
     def _degree(self, literal: Literal, bound: frozenset[str]) -> float:
         """Return how many instances of the literal to expect when some variables have values."""
-        if literal.relation.kind == "served":
-            return 1.0
-        if literal.relation.kind != "view":
-            return self._statistics.degree(literal.relation, literal.bound_positions(bound))
-        view = self.views[int(literal.relation.name)]
+        view = self._views.get(literal.relation)
+        if view is None:
+            size, *agreeing = self._degrees[literal.relation]
+            return min([size, *(agreeing[place] for place in literal.bound_positions(bound) if agreeing)])
         inner = frozenset(k for k, term in zip(view.key, literal.terms, strict=True) if term in bound)
         key = frozenset(view.key)
         # The way from one key variable to another may lead through the variable that was eliminated.
         return min(self._expected(view.literals, inner, needed) for needed in (key, key | {view.variable}))
 
+    # In integers
 
-def _reading_order(read: Sequence[str], uses: Mapping[str, View]) -> tuple[str, ...]:
-    """Return the variables, each after those that its view's key needs, otherwise in the order given."""
+    def _plan_view(self, relation: Relation) -> ViewPlan:
+        _, key, variable, literals = self._views[relation]
+        columns = [*key, variable]
+        slots = _slots(literals, columns)
+        changes = list[Change]()
+        for literal in literals:
+            if literal.relation is not UNEQUAL:
+                others = [other for other in literals if other is not literal]
+                steps = self._steps(others, literal.variables, columns, slots)
+                changes.append((literal.relation, literal.positive, steps, *_unified(literal, slots)))
+        steps = self._steps(literals, frozenset(), columns, slots)
+        return ViewPlan(relation, _values(slots), steps, [slots[v] for v in key], slots[variable], changes)
+
+    def _steps(
+        self, literals: Sequence[Literal], bound: frozenset[str], needed: Iterable[str], slots: Mapping[str, int]
+    ) -> list[Step]:
+        found = list[Step]()
+        for literal, places in self._join_order(literals, bound, frozenset(needed))[0]:
+            if len(places) == len(literal.terms):
+                found.append(self._check(literal, slots))
+            else:
+                given = [slots[literal.terms[place]] for place in places]
+                found.append((LIST, literal.relation, [*places], given, *_unified(literal, slots, places)))
+        return found
+
+    def _check(self, literal: Literal, slots: Mapping[str, int]) -> Step:
+        """Return the step that tests a literal whose terms are all known."""
+        kind = DIFFERENT if literal.relation is UNEQUAL else PRESENT if literal.positive else ABSENT
+        return kind, literal.relation, [], [slots[term] for term in literal.terms], [], []
+
+
+def _slots(literals: Iterable[Literal], variables: Iterable[str]) -> dict[str, int]:
+    """Return a place for each variable, and for each other term of the literals."""
+    terms = [*variables, *(term for literal in literals for term in literal.terms)]
+    return {term: slot for slot, term in enumerate(dict.fromkeys(terms))}
+
+
+def _values(slots: Iterable[str]) -> Values:
+    return [0 if is_variable(term) else term for term in slots]
+
+
+def _unified(literal: Literal, slots: Mapping[str, int], bound: Sequence[int] = ()) -> tuple[Places, Places]:
+    """Return where the columns of a row go, those aside that have values, and which must agree with others."""
+    binds: Places = []
+    same: Places = []
+    seen: set[str] = set()
+    for column, term in enumerate(literal.terms):
+        if column not in bound:
+            (same if term in seen or not is_variable(term) else binds).append((column, slots[term]))
+            seen.add(term)
+    return binds, same
+
+
+def _reading_order(outputs: Sequence[str], filters: Iterable[Literal], uses: Mapping[str, View]) -> list[str]:
+    """Return the outputs, the variables of the filters and those that lead to them, each after those in its key."""
+    wanted = [*outputs, *sorted({v for literal in filters for v in literal.variables}.difference(outputs))]
+    for variable in wanted:  # grows while it is read
+        wanted += [v for v in uses[variable].key if v not in wanted]
     order: list[str] = []
-    while len(order) < len(read):
-        order.append(next(v for v in read if v not in order and set(uses[v].key) <= set(order)))
-    return tuple(order)
-
-
-def _inverted(outputs: Sequence[str], order: Sequence[str]) -> frozenset[str]:
-    """Return the outputs read before one that decides ties earlier."""
-    rank = {variable: place for place, variable in enumerate(outputs)}
-    read = [rank[variable] for variable in order if variable in rank]
-    return frozenset(outputs[one] for place, one in enumerate(read) if any(other < one for other in read[place:]))
-
-
-def _leading_to(filters: Collection[Literal], uses: Mapping[str, View], known: Sequence[str]) -> list[str]:
-    """Return the variables of the filters and those that lead to their views, without the known ones."""
-    found: dict[str, None] = {}
-    rest = sorted(variable for literal in filters for variable in literal.variables)
-    while rest:
-        variable = rest.pop()
-        if variable not in known and variable not in found:
-            found[variable] = None
-            rest += uses[variable].key
-    return list(found)
+    while len(order) < len(wanted):
+        order.append(next(v for v in wanted if v not in order and set(uses[v].key) <= set(order)))
+    return order
 
 
 def _gather(
@@ -362,7 +395,7 @@ def _gather(
     """
     parts = [literal for literal in literals if variable in literal.terms]
     columns = frozenset[str]().union(*(literal.variables for literal in parts))
-    parts += [x for x in literals if x.relation.kind == "type" and x not in parts and x.variables <= columns]
+    parts += [x for x in literals if x.relation.startswith("type ") and x not in parts and x.variables <= columns]
     parts += [x for x in filters if variable in x.terms and x.variables <= columns]
     return tuple(parts), tuple(sorted(columns - {variable}))
 
@@ -374,17 +407,3 @@ def _shape(key: tuple[str, ...], variable: str, literals: Sequence[Literal]) -> 
     """Return what two views must share to be one: their literals, with variables replaced by their columns."""
     columns = {name: f"?{i}" for i, name in enumerate((*key, variable))}
     return tuple(sorted((x.relation, tuple(columns.get(t, t) for t in x.terms), x.positive) for x in literals))
-
-
-_kept: dict[object, tuple[Domain, Planner]] = {}  # with the domain, so that its identity is not used again
-MOST_KEPT = 100
-
-
-def planner_for(rules: tuple[Rule, ...], domain: Domain, statistics: Statistics) -> Planner:
-    """Return a planner for these rules, made anew only if the data are of another kind than any before."""
-    key = (rules, id(domain), statistics.magnitudes())
-    if key not in _kept:
-        if len(_kept) >= MOST_KEPT:
-            _kept.clear()
-        _kept[key] = domain, Planner(rules, domain, statistics)
-    return _kept[key][1]

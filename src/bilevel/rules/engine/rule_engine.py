@@ -1,37 +1,45 @@
 """The rule engine: finds the rule that fires while facts come and go, at a cost that does not grow with the objects.
 
-`choose` agrees with the first of `matching.matches_in_order`, which is its definition and its test. Two executors of
-the same plans have the same face: a compiled one, and one in Python, which is quicker where objects are few.
+`choose` agrees with the first of `matching.matches_in_order`, which is its definition and its test. All that rules ask
+about is facts to it: those of the state, what follows from them (closures, paths, which goals wait), the types of the
+objects, and goals. Two executors of the same plans have the same face: a compiled one, and one in Python, which is
+quicker where objects are few.
 """
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache, lru_cache
+from itertools import chain, compress
 from typing import Any
 
 from bilevel.native import find
-from bilevel.rules.derived import PATH, Closure, closures_in, path_of, predicate_of, without_paths
-from bilevel.rules.engine.executor import MOST_WORK, ExecutorStatus, filled
-from bilevel.rules.engine.join_plan import Relation, Statistics, is_safe, planner_for, required_relations, rule_literals
-from bilevel.rules.engine.lowering import Lowering
-from bilevel.rules.engine.objects import (
-    COMPILED,
-    EngineInput,
-    NumberedObjects,
-    contents_of_facts,
-    contents_of_problem,
+from bilevel.rules.derived import MARK, PATH, Closure, closures_in, links_of, path_of, path_rows, predicate_of
+from bilevel.rules.engine.executor import Executor, ExecutorStatus
+from bilevel.rules.engine.join_plan import (
+    LENGTH,
+    UNEQUAL,
+    Planner,
+    Query,
+    Relation,
+    Table,
+    degrees_of,
+    query_of,
+    serving,
 )
-from bilevel.rules.matching import Match, direct_waits, output_variables, predecessors
+from bilevel.rules.matching import Match, direct_waits, predecessors
 from bilevel.rules.rule import Rule, orders_of
-from bilevel.symbolic.domain import NO_FACTS, Action, Atom, BadInput, Domain, Facts, Schema
-from bilevel.symbolic.packed import NUMBER, PackedActions, PackedProblem, Rows
+from bilevel.symbolic.domain import EQUALITY, Action, Atom, BadInput, Domain, Facts, Problem, Schema
+from bilevel.symbolic.packed import NUMBER, Names, PackedProblem, Rows
+from bilevel.symbolic.semantics import ground, is_trivial_equality, substitute_all
 
-# An instance of a rule: the rule's place among the engine's, and the values of its outputs (see `output_variables`).
-Instance = tuple[int, tuple[str, ...]]
-
-NO_ROWS = Rows(0, array(NUMBER))
+COMPILED = "bilevel.native.executor"
 FEW_OBJECTS = 100  # with no more of them the executor in Python is quicker
+MOST_WORK = 10_000_000  # rows looked at to build a view, or to answer one question
+
+planner_for = lru_cache(maxsize=100)(Planner)  # made anew only where the data are of another kind than any before
 
 
 class RuleTooCostly(BadInput):
@@ -45,347 +53,294 @@ class RuleTooCostly(BadInput):
         )
 
 
-class GoalsInTurn:
-    """The open goals that wait for no other; `waits` says for which each waits, and `facts` what holds at first."""
+def is_safe(rule: Rule, domain: Domain) -> bool:
+    """Return whether the rule's conditions imply its action's precondition, as those of learned rules do."""
+    schema = domain.schemas[rule.action.name]
+    binding = dict(zip((p.name for p in schema.parameters), rule.action.arguments, strict=True))
+    required, forbidden = (substitute_all(a, binding) for a in (schema.precondition, schema.negative_precondition))
+    absent = rule.absent | rule.goal_condition  # an open goal is an absent fact
+    absent |= {Atom(EQUALITY, terms) for one, other in rule.inequalities for terms in ((one, other), (other, one))}
+    return forbidden <= absent and all(a in rule.state_condition or is_trivial_equality(a) for a in required)
 
-    def __init__(self, goals: Facts, waits: Mapping[Atom, set[Atom]], facts: Collection[Atom]) -> None:
-        self._goals = goals
-        self.open = {goal for goal in goals if goal not in facts}
-        awaited = {goal: predecessors(waits, goal) for goal in waits}
-        self._waiting = {goal: len(others & self.open) for goal, others in awaited.items()}
+
+class Waiting:
+    """Which goals wait for open ones; at first all goals are achieved."""
+
+    def __init__(self, waits: Mapping[Atom, set[Atom]]) -> None:
         self._followers: dict[Atom, list[Atom]] = {}
-        for goal, others in awaited.items():
-            for other in others:
+        for goal in waits:
+            for other in predecessors(waits, goal):
                 self._followers.setdefault(other, []).append(goal)
-        self.in_turn = {goal for goal in self.open if not self._waiting.get(goal)}
+        self._awaited = Counter[Atom]()  # how many open goals each waits for
 
-    def update(self, came: Iterable[Atom], went: Iterable[Atom]) -> tuple[set[Atom], set[Atom]]:
-        """Return which goals have come to be in turn, and which have ceased to be, now that facts came and went."""
-        affected = set[Atom]()
-        for facts, opens in ((came, False), (went, True)):
-            for goal in facts:
-                if goal in self._goals and (goal in self.open) != opens:
-                    (self.open.add if opens else self.open.remove)(goal)
-                    followers = self._followers.get(goal, ())
-                    affected.update((goal, *followers))
-                    for follower in followers:
-                        self._waiting[follower] += 1 if opens else -1
-        now = {goal for goal in affected if goal in self.open and not self._waiting.get(goal)}
-        begun, ceased = now - self.in_turn, (affected & self.in_turn) - now
-        self.in_turn -= ceased
-        self.in_turn |= begun
-        return begun, ceased
+    def update(self, came: Iterable[Atom], went: Iterable[Atom]) -> tuple[list[Atom], list[Atom]]:
+        """Return which goals begin and which cease to wait now that facts came and went, as facts about them."""
+        changes = Counter(goal for fact in went for goal in self._followers.get(fact, ()))
+        changes.subtract(goal for fact in came for goal in self._followers.get(fact, ()))
+        begin, cease = list[Atom](), list[Atom]()
+        for goal, change in changes.items():
+            before = self._awaited[goal]
+            self._awaited[goal] += change
+            if bool(before) != bool(before + change):
+                (cease if before else begin).append(Atom(f"waiting {goal.predicate}", goal.terms))
+        return begin, cease
 
 
 class RuleEngine:
-    """The facts and open goals that the rules ask about, and an executor that keeps the rules' views of them.
+    """The facts and goals that the rules ask about, and an executor that keeps the rules' views of them.
 
-    `state` and `goal` hold atoms; `objects` gives the types of the objects, which matter where a variable's type does
-    not follow from the facts it occurs in. With `commit` the goal fact that the last rule served is served until it
-    holds or no rule serves it. `is_compiled` demands one of the executors.
+    The types of the problem's objects matter where a variable's type does not follow from the facts it occurs in. With
+    `commit` the goal fact that the last rule served is served until it holds or no rule serves it. `is_compiled`
+    demands one of the executors.
     """
 
     def __init__(
         self,
         rules: Sequence[Rule],
         domain: Domain,
-        state: Collection[Atom],
-        goal: Facts,
-        objects: Mapping[str, str],
+        problem: Problem | PackedProblem,
         *,
         commit: bool = False,
         is_compiled: bool | None = None,
     ) -> None:
-        self._given, self._commit, self._is_compiled = (tuple(rules), domain), commit, is_compiled
-        self._start(state, goal, objects)
+        self.rules = tuple(sorted(rules, key=lambda rule: rule.priority))  # stable: ties keep the given order
+        self.domain, self._commit, self._is_compiled = domain, commit, is_compiled
+        self._closures, self._orders = sorted(closures_in(rules, domain)), orders_of(rules)
+        self._paths = sorted({path.predicate for path in map(path_of, rules) if path})
+        self._safe = [is_safe(rule, domain) for rule in self.rules]
+        self._queries = [(place, query_of(rule, domain)) for place, rule in enumerate(self.rules)]
+        if commit:  # the rules again, for instances that serve the goal at hand
+            goals = [sorted(rule.goal_condition) for rule in self.rules]
+            self._queries += [(place, serving(query, goal)) for place, query in self._queries for goal in goals[place]]
+        self._required = self._required_relations()
+        self._kinds = [(name, name.removeprefix("type ")) for name in self._required if name.startswith("type ")]
+        self._derivers: list[Closure | Waiting] = []
+        self._types, self._objects, self._watches = set[Atom](), dict[str, str](), False
+        self.executor: Any
+        if (
+            isinstance(problem, PackedProblem)
+            and find(COMPILED)
+            and not (self._closures or self._orders or self._paths)
+        ):
+            self.executor = find(COMPILED).Executor(commit, MOST_WORK, problem.names)
+            self._begin(_tables_of(problem, domain, self._required))
+        else:
+            whole = problem.unpacked if isinstance(problem, PackedProblem) else problem
+            self._start(whole.state, whole.goal, whole.all_objects(domain))
 
-    @classmethod
-    def of_problem(cls, rules: Sequence[Rule], domain: Domain, problem: PackedProblem, commit: bool) -> RuleEngine:
-        """Return a compiled engine for a problem that is numbers already; it follows its own actions alone."""
-        if orders_of(rules) or any(map(path_of, rules)) or closures_in(rules, domain):
-            whole, kinds = problem.unpacked, problem.all_objects(domain)
-            return cls(rules, domain, whole.state, whole.goal, kinds, commit=commit, is_compiled=True)
-        engine = cls((), domain, NO_FACTS, NO_FACTS, {}, commit=commit)
-        engine._begin([(rule, rule) for rule in rules], domain, contents_of_problem(domain, problem))
-        return engine
+    def _required_relations(self) -> dict[Relation, int]:
+        """Return the relations that rules ask about, and that unsafe rules' actions need, with their arities."""
+        arities = {Relation(name): 2 for name in self._closures}
+        for _, (_, literals) in self._queries:
+            arities |= {each.relation: len(each.terms) for each in literals if each.relation is not UNEQUAL}
+        for rule, safe in zip(self.rules, self._safe, strict=True):
+            schema = self.domain.schemas[rule.action.name]
+            needed = () if safe else schema.precondition | schema.negative_precondition
+            arities |= {Relation(atom.predicate): len(atom.terms) for atom in needed if atom.predicate != EQUALITY}
+        return arities
 
-    def _start(self, state: Collection[Atom], goal: Facts, objects: Mapping[str, str]) -> None:
+    def _start(self, state: Facts, goal: Facts, objects: Mapping[str, str]) -> None:
         """Begin with a state, a goal and objects."""
-        rules, given = self._given
-        self._state, self._goal, self._kinds = state, goal, dict(objects)
-        self._paths = {path.predicate.removesuffix(PATH) for path in map(path_of, rules) if path}
-        self._closures, facts = [Closure(name) for name in sorted(closures_in(rules, given))], set(state)
-        for closure in self._closures:
-            facts |= set(closure.update(state, ())[0])
-        orders = orders_of(rules)
-        waits = direct_waits(orders, given, goal, frozenset(state), objects) if orders else {}
-        self._turns = GoalsInTurn(goal, waits, facts) if orders else None
-        followed, domain, paths = without_paths(rules, given, state)
+        self._state, self._goal, self._objects, self._types = state, goal, dict(objects), self._types_of(objects)
+        closures = [Closure(name) for name in self._closures]
+        waiting = Waiting(direct_waits(self._orders, self.domain, goal, state, objects) if self._orders else {})
+        self._derivers = [*closures, waiting]
+        facts = [waiting.update((), goal - state)[0], *(closure.update(state, ())[0] for closure in closures)]
+        tables = {path: path_rows(links_of(path, state)) for path in self._paths}
+        for name, terms in chain(state, self._types, *facts, (Atom(f"goal {name}", terms) for name, terms in goal)):
+            tables.setdefault(name, []).append(terms)
         is_compiled = len(objects) > FEW_OBJECTS if self._is_compiled is None else self._is_compiled
-        contents = contents_of_facts(domain, facts, goal, objects, paths, is_compiled and find(COMPILED) is not None)
-        self._begin(followed, domain, contents)
+        if is_compiled and find(COMPILED):
+            names = {name for table in tables.values() for row in table for name in row}
+            self.executor = find(COMPILED).Executor(self._commit, MOST_WORK, Names.of(sorted(names.union(objects))))
+        else:
+            self.executor = Executor(self._commit, MOST_WORK)
+        self._begin(tables)
+        sources = {*self._closures, *(fact.predicate for fact in (goal if self._orders else ()))}
+        self._watches = bool(sources)
+        for name in sources:
+            self.executor.watch(name)
 
-    def _begin(self, rules: Sequence[tuple[Rule, Rule]], domain: Domain, contents: EngineInput) -> None:
-        """Begin with rules as they are followed, each with the one that was written."""
-        ordered = sorted(rules, key=lambda rule: rule[0].priority)  # stable: ties keep the given order
-        self.rules, self.written = tuple(rule for rule, _ in ordered), tuple(rule for _, rule in ordered)
-        self.domain = domain
-        self._outputs = [output_variables(rule) for rule in self.rules]
-        places = [{variable: place for place, variable in enumerate(outputs)} for outputs in self._outputs]
-        self._heads = [
-            (rule.action.name, filled([found.get(term, term) for term in rule.action.arguments]))
-            for rule, found in zip(self.rules, places, strict=True)
-        ]
-        self._objects, self._planned = contents.objects, set[int]()
-        self.executor: Any = contents.objects.executor(self._commit)
-        self._fingerprint: int | None = None
-        self._operations: dict[tuple[str, int], int] = {}
-        self._planner = planner_for(self.rules, domain, self._load(contents))
-        self._lowering = Lowering(self.executor, self._planner, self._relations, self._objects.value)
-        for rule, found in zip(self.rules, places, strict=True):
-            self._add_rule(rule, found)
+    def _begin(self, tables: Mapping[str, Table]) -> None:
+        """Hand over the rows of all relations that matter, and what can be said of rules before joins are planned."""
+        self.differences = set[Atom]()
+        self._arities = dict(self._required)
+        for name in [name.removeprefix("goal ") for name in tables if name.startswith("goal ")]:
+            arity = predicate_of(name, self.domain).arity
+            self._arities |= {Relation(name): arity, Relation(f"goal {name}"): arity}
+        outcomes = [outcome for rule in self.rules for outcome in self.domain.schemas[rule.action.name].outcomes]
+        changing = {atom.predicate for outcome in outcomes for atom in outcome.add | outcome.delete}
+        degrees = []
+        for name, arity in sorted(self._arities.items(), key=lambda each: (each[0].startswith("goal "), each)):
+            rows, wanted = tables.get(name, ()), tables.get(f"goal {name}", ())  # which will be among the facts
+            self.executor.add_relation(
+                name, arity, rows, name.removeprefix("goal ") if name.startswith("goal ") else ""
+            )
+            degrees.append((name, degrees_of([rows, wanted], arity)))
+            if name.startswith(("served ", "waiting ")) or name.endswith(MARK):
+                changing.add(name)
+        queries = tuple(query for _, query in self._queries)
+        self._planner = planner_for(queries, frozenset(changing), tuple(degrees))
+        self._operation = cache(self._add_operation)
+        for place, query in self._queries:
+            self._add_rule(place, query)
 
-    # Building
-
-    def _load(self, contents: EngineInput) -> Statistics:
-        """Hand over the rows of the relations that matter; return what these will come to look like."""
-        statistics, arities = Statistics(), required_relations(self.rules, self.domain)
-        names = {name for name, rows in contents.goal.items() if rows.size} | {
-            closure.name for closure in self._closures
-        }
-        names |= {relation.name for relation in arities if relation.kind == "goal"}
-        for name in sorted(names):
-            kinds = ("state", "goal", "served") if self._commit else ("state", "goal")
-            arities |= dict.fromkeys((Relation(kind, name) for kind in kinds), predicate_of(name, self.domain).arity)
-        self._relations: dict[Relation, int] = {}
-        for relation in sorted(arities, key=lambda relation: relation.kind == "goal"):  # goals after facts
-            (kind, name), arity, facts = relation, arities[relation], -1
-            rows, wanted = contents.state.get(name, NO_ROWS), contents.goal.get(name, NO_ROWS)
-            if kind == "goal" and not self._turns:  # else it is told here which goals are open
-                facts = self._relations[Relation("state", name)]
-            number = self._relations[relation] = self.executor.add_relation(arity, kind == "goal", facts)
-            found = {"state": (rows, wanted), "goal": (wanted,), "served": (NO_ROWS,)}  # goals will be among the facts
-            parts = found.get(kind) or (contents.of_type(name),)
-            self.executor.load(number, parts[0].terms, parts[0].size)
-            statistics.add(relation, arity, *parts)
-        if self._turns:
-            for goal in self._goal - self._turns.in_turn:
-                self._set_goal(goal, False)
-        self._predicates = {relation.name: n for relation, n in self._relations.items() if relation.kind == "state"}
-        sources = {closure.name for closure in self._closures} | (names if self._turns else set())
-        self._sources = {self._predicates[name]: name for name in sorted(sources)}
-        for number in self._sources:
-            self.executor.watch(number)
-        return statistics
-
-    def _add_rule(self, rule: Rule, outputs: Mapping[str, int]) -> None:
-        """Hand over what can be said of a rule before its joins are planned."""
-        needs = {self._relations[x.relation] for x in rule_literals(rule, self.domain) if x.enumerable}
-        schema, goals = self.domain.schemas[rule.action.name], sorted(rule.goal_condition) if self._commit else []
-        is_certain = schema.is_deterministic and is_safe(rule, self.domain)
+    def _add_rule(self, place: int, query: Query) -> None:
+        rule, places = self.rules[place], {variable: place for place, variable in enumerate(query.outputs)}
+        goals = sorted(rule.goal_condition)[:1] if self._commit else []
+        is_certain = self._safe[place] and self.domain.schemas[rule.action.name].is_deterministic
         self.executor.add_rule(
-            sorted(needs),
-            [tuple(self._relations[Relation(kind, atom.predicate)] for kind in ("goal", "served")) for atom in goals],
-            self._terms(goals[0].terms if goals else (), outputs),
-            self._terms(rule.action.arguments, outputs),
-            self._operation(schema, 0) if is_certain else -1,
+            place,
+            sorted({literal.relation for literal in query.literals if literal.enumerable}),
+            [(Relation(name), Relation(f"served {name}"), _placed(terms, places)) for name, terms in goals],
+            _placed(rule.action.arguments, places),
+            self._operation(rule.action.name, 0) if is_certain else -1,
         )
 
-    def _terms(self, terms: Iterable[str], places: Mapping[str, int]) -> list[Any]:
-        return [places[term] if term in places else self._objects.constant(term) for term in terms]
+    def _add_operation(self, name: str, number: int) -> int:
+        """Hand over what an outcome of a schema does, and return the number for it."""
+        schema = self.domain.schemas[name]
+        outcome = schema.outcomes[number]
+        places = {p.name: place for place, p in enumerate((*schema.parameters, *outcome.chosen))}
+        effects = [
+            [(Relation(a.predicate), _placed(a.terms, places)) for a in sorted(atoms) if a.predicate in self._arities]
+            for atoms in (outcome.add, outcome.delete - outcome.add)
+        ]
+        return int(self.executor.add_operation(*effects))
 
-    def _operation(self, schema: Schema, number: int) -> int:
-        key = schema.name, number
-        if key not in self._operations:
-            outcome = schema.outcomes[number]
-            places = {p.name: place for place, p in enumerate((*schema.parameters, *outcome.chosen))}
-            effects = [
-                [
-                    (self._predicates[atom.predicate], self._terms(atom.terms, places))
-                    for atom in sorted(atoms) if atom.predicate in self._predicates
-                ]
-                for atoms in (outcome.add, outcome.delete - outcome.add)
-            ]  # fmt: skip
-            self._operations[key] = self.executor.add_operation(*effects)
-        return self._operations[key]
+    def _types_of(self, objects: Mapping[str, str]) -> set[Atom]:
+        """Return what rules ask about the types of objects, as facts."""
+        kinds, is_subtype = self._kinds, self.domain.is_subtype
+        return {Atom(name, (each,)) for name, kind in kinds for each, own in objects.items() if is_subtype(own, kind)}
 
     # Asking
 
-    def _ask(self, question: Callable[[], int]) -> int:
-        """Ask the executor, and plan the rules that must be planned for the answer."""
+    def _ask(self, question: Callable[..., Any], *given: Any) -> Any:
+        """Ask the executor, plan the rules that must be planned for the answer, and find what follows from changes."""
         try:
-            while (status := question()) == ExecutorStatus.PLAN:
-                rule = self.executor.chosen
-                if rule in self._planned:  # but not how it serves a goal
-                    for place in range(len(self.rules[rule].goal_condition)):
-                        self._lowering.plan_rule(rule, place)
-                else:
-                    self._lowering.plan_rule(rule)
-                    self._planned.add(rule)
+            while (answer := question(*given)) == ExecutorStatus.PLAN:
+                number = self.executor.unplanned
+                self.executor.plan_rule(number, *self._planner.plan(number))
+            if self._watches:
+                self._derive()
         except OverflowError:
-            raise RuleTooCostly(self.written[self.executor.chosen]) from None
-        return status
+            raise RuleTooCostly(self.rules[self.executor.chosen]) from None
+        return answer
 
-    def choose(self) -> Instance | None:
-        """Return the instance that fires, a rule's place and the values of its outputs; `None` if no rule applies."""
+    def choose(self) -> Match | None:
+        """Return the rule that fires, with its outputs alone; `None` if no rule applies."""
         if self._ask(self.executor.choose) != ExecutorStatus.FOUND:
             return None
-        return self.executor.chosen, self._objects.names(self.executor.found)
-
-    def instances(self, rule: int) -> list[tuple[str, ...]]:
-        """Return the values of the outputs of all instances of a rule, in the order in which ties are decided."""
-        self._ask(lambda: self.executor.every(rule))
-        return [self._objects.names(found) for found in self.executor.instances]
+        return self._match(self.executor.chosen, self.executor.found)
 
     def matches(self) -> Iterator[Match]:
         """Yield all instances, with their outputs alone, in the order in which they fire."""
-        seen = set[tuple[int, tuple[str, ...]]]()  # a rule with a path is one rule for each length
-        for place, rule in enumerate(self.written):
-            for values in self.instances(place):
-                if (id(rule), values) not in seen:
-                    seen.add((id(rule), values))
-                    yield self.match((place, values))
+        for place in range(len(self.rules)):
+            self._ask(self.executor.every, place)
+            has_path = self._queries[place][1].outputs[:1] == (LENGTH,)
+            first: dict[tuple[str, ...], tuple[str, ...]] = {}
+            for values in self.executor.instances:  # those with the shorter path come first
+                first.setdefault(values[has_path:], values)
+            yield from (self._match(place, values) for values in first.values())
 
-    def match(self, instance: Instance) -> Match:
-        """Return the rule and the values of the outputs of an instance."""
-        place, values = instance
-        return Match(self.written[place], dict(zip(self._outputs[place], values, strict=True)))
+    def _match(self, place: int, values: Sequence[str]) -> Match:
+        return Match(self.rules[place], dict(zip(self._queries[place][1].outputs, values, strict=True)))
 
-    def action(self, instance: Instance) -> Action:
-        """Return the action of an instance."""
-        place, values = instance
-        name, arguments = self._heads[place]
-        return Action(name, arguments(values))
-
+    @property
     def open_goals(self) -> int:
-        """Return how many goals do not hold."""
-        return len(self._turns.open) if self._turns else int(self.executor.open_goals())
-
-    def holds(self, fact: Atom) -> bool:
-        """Return whether a fact holds, for the predicates that some rule or the action of an unsafe one asks about."""
-        number = self._predicates.get(fact.predicate)
-        return number is not None and bool(self.executor.has(number, self._objects.values(fact.terms)))
+        """How many goals do not hold."""
+        return int(self.executor.open_goals)
 
     # Following
 
     def follow(self, state: Facts, goal: Facts | None = None, objects: Mapping[str, str] | None = None) -> None:
         """Bring the engine up to date; where only facts and objects differ from before, these alone are handed on."""
-        goal, objects = self._goal if goal is None else goal, self._kinds if objects is None else objects
-        is_new_object = objects != self._kinds
-        if goal != self._goal or (is_new_object and self._turns) or self._has_new_links(state):
+        goal, objects = self._goal if goal is None else goal, self._objects if objects is None else objects
+        has_new_objects = objects != self._objects
+        if goal != self._goal or (has_new_objects and self._orders) or self._has_new_links(state):
             self._start(state, goal, objects)
             return
-        try:
-            if state is not self._state:
-                self._set(state.difference(self._state), True)  # first, so that fewer views fall empty in between
-                self._set(frozenset(self._state).difference(state), False)
-                self._derive()
-                self._state = state
-            if is_new_object:
-                self._set_types(objects.items() - self._kinds.items(), True)
-                self._set_types(self._kinds.items() - objects.items(), False)
-                self._kinds = dict(objects)
-        except OverflowError:
-            raise RuleTooCostly(self.written[self.executor.chosen]) from None
+        self._ask(self.executor.set, state - self._state, self._state - state)
+        self._state = state
+        if has_new_objects:
+            types = self._types_of(objects)
+            self._ask(self.executor.set, types - self._types, self._types - types)
+            self._types, self._objects = types, dict(objects)
 
     def _has_new_links(self, state: Facts) -> bool:
         """Return whether what paths are over is no longer what it was."""
-        return bool(self._paths) and any(fact.predicate in self._paths for fact in state ^ frozenset(self._state))
+        return bool(self._paths) and any(fact.predicate + PATH in self._paths for fact in state ^ self._state)
 
     def declare(self, objects: Mapping[str, str]) -> None:
         """Make new objects known, with their types."""
-        self._set_types(objects.items(), True)
-        self._kinds |= objects
-
-    def _set_types(self, kinds: Iterable[tuple[str, str]], present: bool) -> None:
-        for relation, number in self._relations.items():
-            for name, kind in kinds if relation.kind == "type" else ():
-                if self.domain.is_subtype(kind, relation.name):
-                    self.executor.set(number, self._objects.values((name,)), present)
-
-    def _set(self, facts: Iterable[Atom], present: bool) -> None:
-        predicates, values, change = self._predicates, self._objects.values, self.executor.set
-        for name, terms in facts:
-            found = predicates.get(name)
-            if found is not None:
-                change(found, values(terms), present)
-
-    def _set_goal(self, goal: Atom, is_in_turn: bool) -> None:
-        self.executor.set(
-            self._relations[Relation("goal", goal.predicate)], self._objects.values(goal.terms), is_in_turn
-        )
+        types = self._types_of(objects)
+        self._ask(self.executor.set, types, ())
+        self._types |= types
+        self._objects |= objects
 
     def _derive(self) -> None:
         """Bring up to date what follows from the facts that have changed."""
-        came, went = self._changes()
-        for closure in self._closures:
-            new, old = closure.update(came, went)
-            self._set(new, True)
-            self._set(old, False)
-        if self._turns:
-            begun, ceased = self._turns.update(came, went)
-            for goals, present in ((begun, True), (ceased, False)):
-                for goal in goals:
-                    self._set_goal(goal, present)
-        self._changes()
-
-    def _changes(self) -> tuple[list[Atom], list[Atom]]:
-        """Return the facts that came and went of which others may follow; note that there were changes."""
         came, went = self.executor.take_changes()
-        if self._fingerprint is not None:
-            for number, row in (*came, *went):
-                self._fingerprint ^= hash((number, *row))
-        return self._source_facts(came), self._source_facts(went)
-
-    def _source_facts(self, rows: Iterable[tuple[int, Any]]) -> list[Atom]:
-        names, sources = self._objects.names, self._sources
-        return [Atom(sources[number], names(row)) for number, row in rows if number in sources]
+        self.differences.symmetric_difference_update((*came, *went))
+        for deriver in self._derivers if came or went else ():
+            self.executor.set(*deriver.update(came, went))
 
     # Acting
 
     def apply(self, schema: Schema, outcome: int, values: tuple[str, ...]) -> None:
         """Carry out the chosen action with this outcome of its schema, given its arguments and what nature chose."""
-        operation = self._operation(schema, outcome)
-        try:
-            self.executor.apply(operation, self._objects.values(values))
-            self._derive()
-        except OverflowError:
-            raise RuleTooCostly(self.written[self.executor.chosen]) from None
+        self._ask(self.executor.apply, self._operation(schema.name, outcome), values)
 
     def run(self, bound: int) -> int:
         """Choose and act until so many actions are done, or the executor cannot go on by itself; return its status."""
-
-        def advance() -> int:
-            status: int = self.executor.run(bound)
-            if status == ExecutorStatus.CHANGED:
-                self._derive()
-            return status
-
-        while (status := self._ask(advance)) == ExecutorStatus.CHANGED:
+        while (status := self._ask(self.executor.run, bound)) == ExecutorStatus.CHANGED:
             pass
-        return status
+        return int(status)
+
+    @property
+    def action(self) -> Action:
+        """The action at which a run stopped, to be carried out from elsewhere."""
+        return Action(self.rules[self.executor.chosen].action.name, self.executor.arguments)
+
+    def is_applicable(self) -> bool:
+        """Return whether that action can be carried out."""
+        if self._safe[self.executor.chosen]:
+            return True
+        action, holds = ground(self.domain.schemas[self.action.name], self.action.arguments), self.executor.has
+        if action is None or not all(map(holds, action.condition.positive)):
+            return False
+        return not any(holds(fact) for fact in action.condition.negative if fact.predicate != EQUALITY)
 
     @property
     def steps(self) -> int:
         """How many actions were done in runs."""
         return int(self.executor.steps)
 
-    def fingerprint(self) -> int:
-        """Return what tells states, and the goals served in them, apart; it counts changes from the first call on."""
-        if self._fingerprint is None:
-            self._fingerprint = 0
-            for number in set(self._relations.values()) - self._sources.keys():
-                self.executor.watch(number)
-        return self._fingerprint
-
-    def chosen(self) -> tuple[int, tuple[str, ...]]:
-        """Return the rule whose action is to be done when a run stops at one, and the action's arguments."""
-        return self.executor.chosen, self._objects.names(self.executor.arguments)
+    def mark(self) -> None:
+        """From now on, keep the differences to how things stand: facts, and the goal that is being served."""
+        for name in self._arities:
+            if name in self.domain.predicates or name.startswith("served "):
+                self.executor.watch(name)
+        self._watches, self.differences = True, set()
 
     def actions(self) -> Sequence[Action]:
         """Return what was done in runs."""
-        if isinstance(self._objects, NumberedObjects):
-            places = {name: place for place, name in enumerate(self.domain.schemas)}
-            done = self.executor.actions([places[rule.action.name] for rule in self.rules])
-            return PackedActions(self.domain, self._objects.by_number(), *done)
-        return [Action(self.rules[rule].action.name, arguments) for rule, arguments in self.executor.done]
+        done: Sequence[Action] = self.executor.actions(self.domain, [rule.action.name for rule in self.rules])
+        return done
+
+
+def _placed(terms: Iterable[str], places: Mapping[str, int]) -> list[int | str]:
+    """Return the places of terms among given values; constants as they are."""
+    return [places.get(term, term) for term in terms]
+
+
+def _tables_of(problem: PackedProblem, domain: Domain, required: Iterable[Relation]) -> dict[str, Table]:
+    """Return the rows of a problem that is numbers already, the types that are required among them."""
+    tables: dict[str, Table] = {**problem.state}
+    tables |= {f"goal {name}": rows for name, rows in problem.goal.items() if rows.size}
+    for name in required:
+        if name.startswith("type "):
+            wanted = [domain.is_subtype(own, name.removeprefix("type ")) for own in problem.type_names]
+            found = array(NUMBER, compress(range(len(problem.types)), map(wanted.__getitem__, problem.types)))
+            tables[name] = Rows(len(found), found)
+    return tables
