@@ -81,7 +81,8 @@ def read_rows(path: Path) -> list[Row]:
 def write_rows(path: Path, rows: Iterable[Mapping[str, Any]], packages: Iterable[str] = ()) -> None:
     """Write results: a line that says how they were made, and a line for each row."""
     versions = {package: version(package) for package in ("bilevel", "numpy", "gymnasium", *packages)}
-    command = f"python benchmarks/{Path(sys.argv[0]).name} {' '.join(sys.argv[1:])}".strip()
+    words = (Path(word).name if Path(word).is_absolute() else word for word in sys.argv[1:])  # no paths of a machine
+    command = f"python benchmarks/{Path(sys.argv[0]).name} {' '.join(words)}".strip()
     origin = {"command": command, "versions": {"python": platform.python_version(), **versions}, "machine": machine()}
     lines = [json.dumps(row, separators=(",", ":")) for row in (origin, *rows)]
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -32,14 +32,16 @@ if TYPE_CHECKING:
 @option("--max-steps", "N", "How many actions to take at most (by default 10,000 and 1,000 more for each goal).")
 @option("--memoryless", bool, "Choose afresh at every step, as a robot does, instead of staying with a goal.")
 @option("--fallback", ("lama", "search"), "Where the rules stop short, plan from there, else from the start.")
+@option("--timeout", "SECONDS", "With --fallback, how many seconds to plan at most from each of the two.", 60.0)
 def solve(
     domain: Path, problem: Path, rules: Path, plan: Path | None, seed: int, max_steps: int | None, memoryless: bool,
-    fallback: str | None,
+    fallback: str | None, timeout: float,
 ) -> int:  # fmt: skip
     """Solve a problem by rules, without search, or with --fallback.
 
     Prints the plan, or writes it with --plan; exits with 1 and the reason when it stops short.
     """
+    from bilevel.files import write_atomically
     from bilevel.rules.rule_file import read_rules
     from bilevel.rules.solving import solve, unpacked
     from bilevel.symbolic.plans import plan_chunks
@@ -54,7 +56,7 @@ def solve(
         from bilevel.rule_learning.fallback import solve_with_fallback
 
         solution, searched = solve_with_fallback(
-            read_domain, read_problem, read, fallback=fallback, max_steps=max_steps, commit=commit
+            read_domain, read_problem, read, fallback=fallback, time_limit=timeout, max_steps=max_steps, commit=commit
         )
     solved = time.perf_counter()
     steps, reason, written = len(solution.plan.actions), "", None
@@ -62,8 +64,6 @@ def solve(
         reason = _why_unsolved(read_domain, unpacked(read_problem), read, solution)
         reason += f"\n{fallback} found no plan either" if fallback else ""
     elif plan is not None:
-        from bilevel.files import write_atomically
-
         write_atomically(plan, plan_chunks(solution.plan))
         written = str(plan)
     elif not wants_json():
