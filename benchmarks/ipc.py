@@ -122,6 +122,7 @@ def main() -> None:
                     rows.append(row)
                     print_table([row])
                     write_rows(given.output, rows)
+    write_rows(given.output, rows)
 
 
 if __name__ == "__main__":

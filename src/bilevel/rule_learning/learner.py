@@ -283,11 +283,14 @@ class SpaceLearner:
         def is_good(candidate: Rule) -> bool:
             return lesson.fires(candidate, state) and self.is_right(candidate)
 
+        def is_better(candidate: Rule) -> bool:
+            gained = self.coverage(candidate) - served
+            return gained > 0 or (gained == 0 and self.lasting(candidate) >= lasting)
+
         better = next((each for each in (*self.with_paths(rule), rule) if is_good(each)), None)
         while better is not None:
             rule, served, lasting = better, self.coverage(better), self.lasting(better)
-            good = (each for each in self.simpler(rule) if is_good(each))
-            better = next((e for e in good if self.lasting(e) >= lasting or self.coverage(e) > served), None)
+            better = next((each for each in self.simpler(rule) if is_good(each) and is_better(each)), None)
         return canonical(rule, self.domain) if is_good(rule) else None
 
     def lasting(self, rule: Rule) -> int:
@@ -422,15 +425,11 @@ def _told_apart(lesson: Lesson, earlier: Atom) -> GoalOrder | None:
     later, space = lesson.goal, lesson.space
     if later.predicate != earlier.predicate:
         return None
-    facts = {
-        Atom(name, (mine,))
-        for one, other in zip(later.terms, earlier.terms, strict=True)
-        for mine, theirs in ((one, other), (other, one))
-        for name in static_predicates(space.domain)
-        if space.domain.predicates[name].arity == 1
-        if space.holds(Atom(name, (mine,)))[0] and not space.holds(Atom(name, (theirs,)))[0]
-    }
-    return lifted_pair(space, later, earlier, frozenset(facts)) if facts else None
+    swap = dict(zip(later.terms + earlier.terms, earlier.terms + later.terms, strict=True))
+    static, state = static_predicates(space.domain), space.problem.state
+    facts = (fact for fact in state if fact.predicate in static and swap.keys() >= {*fact.terms})
+    apart = frozenset(fact for fact in facts if substitute(fact, swap) not in state)
+    return lifted_pair(space, later, earlier, apart) if apart else None
 
 
 def _connected(rule: Rule) -> Rule:
