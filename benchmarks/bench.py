@@ -39,7 +39,6 @@ def run(
     """
     environment = {**os.environ, "PYTHONPATH": str(source), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     command = [sys.executable, "-m", "bilevel", *map(str, words)]
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # otherwise a job in the background ignores interrupts
     process = subprocess.Popen(
         command, cwd=folder, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )
