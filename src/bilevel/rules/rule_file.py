@@ -30,7 +30,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, count
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 
 from bilevel.rules.derived import PATH, derived_predicates, static_predicates
 from bilevel.rules.rule import GoalOrder, Rule, orders_of
@@ -47,7 +47,7 @@ from bilevel.symbolic.domain import (
     is_variable,
     one_of,
 )
-from bilevel.symbolic.expressions import normalised, quoted, read_text, suggestion
+from bilevel.symbolic.expressions import Misread, naming_position, quoted, read_text, suggestion
 
 _DOMAIN_LINE = re.compile(r"^\s*#\s*Rules for the domain (\S+)\s*$", re.MULTILINE)
 _LINE_LENGTH = 100
@@ -126,18 +126,18 @@ def parse_rules(text: str, filename: str = "rules", domain: Domain | None = None
 
     With a domain, names, arities and types must fit it.
     """
-    tokens = _tokens(normalised(text), filename)
-    parser = _Parser(tokens)
-    rules = parser.file()
-    if domain is not None:  # a second time, as a variable's type may be declared behind what says something of it
-        try:
-            _Parser(tokens, domain, parser.types).file()
-        except BadInput as error:
-            named = _DOMAIN_LINE.search(text)
-            if named is None or named[1] == domain.name:
+    with naming_position(text, filename) as text:
+        parser = _Parser(text, filename)
+        rules = parser.file()
+        if domain is not None:  # a second time, as a variable's type may be declared behind what says something of it
+            try:
+                _Parser(text, filename, domain, parser.types).file()
+            except Misread as error:
+                named = _DOMAIN_LINE.search(text)
+                if named is not None and named[1] != domain.name:
+                    error.message += f"; these rules are for the domain '{named[1]}', not '{domain.name}'"
                 raise
-            raise BadInput(f"{error}; these rules are for the domain '{named[1]}', not '{domain.name}'") from None
-    return rules
+        return rules
 
 
 def check_rules(rules: Sequence[Rule], domain: Domain) -> None:
@@ -164,42 +164,33 @@ _TOKEN = re.compile(rf"(?P<space>\s+|#[^\n]*)|(?P<symbol>->|!=|[&(),:-])|(?P<nam
 
 
 class Token(NamedTuple):
-    """A word or symbol of a file; lines and columns count from 1. The empty text ends what begins on a new line."""
+    """A word or symbol of a file, and where it begins. The empty text ends what begins on a new line."""
 
     text: str
-    filename: str
-    line: int
-    column: int
-
-    def fail(self, message: str) -> NoReturn:
-        """Raise `BadInput` with the place of this token."""
-        raise BadInput(f"{self.filename}:{self.line}:{self.column}: {message}")
-
-    def wanted(self, what: str) -> NoReturn:
-        """Raise `BadInput`: something else was expected in its place."""
-        self.fail(f"expected {what}, found {quoted(self.text) if self.text else 'the end of the line'}")
+    start: int
 
     @property
     def end(self) -> Token:
         """The place behind this token."""
-        return self._replace(text="", column=self.column + len(self.text))
+        return Token("", self.start + len(self.text))
+
+    def instead_of(self, what: str) -> Misread:
+        """Return the error that something else was expected in its place."""
+        found = quoted(self.text) if self.text else "the end of the line"
+        return Misread(self.start, f"expected {what}, found {found}")
 
 
-def _tokens(text: str, filename: str) -> list[Token]:
+def _tokens(text: str) -> list[Token]:
     """Return the tokens of the text, and an empty one behind all that comes before a declaration, a rule or its end."""
     tokens: list[Token] = []
-    line, line_start = 1, 0
     for found in _TOKEN.finditer(text):
-        token = Token(found.group(), filename, line, found.start() - line_start + 1)
+        token = Token(found.group(), found.start())
         if found.lastgroup == "other":
-            token.fail(f"unexpected character {token.text!r}")
+            raise Misread(token.start, f"unexpected character {token.text!r}")
         if found.lastgroup != "space":
-            if token.text == ":" and len(tokens) > 1 and tokens[-1].line > tokens[-2].line:
+            if token.text == ":" and len(tokens) > 1 and "\n" in text[tokens[-2].start : tokens[-1].start]:
                 tokens.insert(-1, tokens[-2].end)
             tokens.append(token)
-        elif "\n" in token.text:
-            line += token.text.count("\n")
-            line_start = found.start() + token.text.rindex("\n") + 1
     return [*tokens, tokens[-1].end] if tokens else []
 
 
@@ -207,10 +198,10 @@ class _Parser:
     """Recursive descent, one method for each line of the grammar; with a domain, what is read must fit it."""
 
     def __init__(
-        self, tokens: Sequence[Token], domain: Domain | None = None, types: Mapping[str, str] | None = None
+        self, text: str, filename: str, domain: Domain | None = None, types: Mapping[str, str] | None = None
     ) -> None:
-        self.tokens, self.domain, self.types = tokens, domain, dict(types or {})
-        self.position = 0
+        self.text, self.filename, self.domain, self.types = text, filename, domain, dict(types or {})
+        self.tokens, self.position = _tokens(text), 0
         self.implied: dict[str, set[str]] = {}  # what the facts and goals of a rule say of its terms
         self.known: dict[str, Mapping[str, Predicate | Schema]] = {}
         if domain is not None:
@@ -237,7 +228,7 @@ class _Parser:
         """Return the next token, which must fit the pattern, and go past it."""
         token = self.next
         if not re.fullmatch(pattern, token.text):
-            token.wanted(what)
+            raise token.instead_of(what)
         self.position += 1
         return token
 
@@ -246,8 +237,9 @@ class _Parser:
         while self.position < len(self.tokens):
             if self.accept(""):
                 continue
-            if self.position and self.tokens[self.position - 1].line == self.next.line:
-                self.next.fail(f"unexpected {quoted(self.next.text)}; what comes next begins on a new line")
+            if self.position and "\n" not in self.text[self.tokens[self.position - 1].start : self.next.start]:
+                message = f"unexpected {quoted(self.next.text)}; what comes next begins on a new line"
+                raise Misread(self.next.start, message)
             if self.accept("variables"):
                 self.declaration()
             elif self.following == "(":
@@ -266,11 +258,12 @@ class _Parser:
             kind = self.expect(_NAME, f"the type of {variable.text}") if self.accept("-") else None
             name = kind.text if kind else ROOT_TYPE
             if self.types.setdefault(variable.text, name) != name:
-                variable.fail(f"{variable.text} is declared as '{self.types[variable.text]}' and as '{name}'")
+                message = f"{variable.text} is declared as '{self.types[variable.text]}' and as '{name}'"
+                raise Misread(variable.start, message)
             if kind and self.domain is not None:
                 known = {ROOT_TYPE, *self.domain.types, *self.domain.types.values()}
                 if not known.issuperset(one_of(name)):
-                    kind.fail(f"unknown type '{name}'{suggestion(name, sorted(known))}")
+                    raise Misread(kind.start, f"unknown type '{name}'{suggestion(name, sorted(known))}")
             if not self.accept(","):
                 return
 
@@ -278,13 +271,13 @@ class _Parser:
         """Return the rule that stands for an order: its goal waits for the one that it achieves."""
         start, later, word = self.next, self.atom("goal", "a goal"), self.next
         if not self.accept("after"):
-            start.wanted("a priority (a whole number from 1, then ':') or an order")
+            raise start.instead_of("a priority (a whole number from 1, then ':') or an order")
         atoms: list[Atom] = []
         while True:
             kind, what = ("static", "a fact that never changes") if atoms else ("goal", "a goal after 'after'")
             atoms.append(self.atom(kind, what))
             if self.next.text == "after":  # it is the first goal of another order
-                word.end.wanted(what)
+                raise word.end.instead_of(what)
             word = self.next
             if not self.accept("&" if len(atoms) > 1 else "if"):
                 return Rule(0, (), frozenset(atoms[1:]), frozenset(atoms[:1]), Action(*later))
@@ -301,8 +294,8 @@ class _Parser:
         self.expect("->", f"'&' and another condition, or '->' and the action of rule {priority.text}")
         action = Action(*self.atom("action", "an action after '->'"))
         state, absent, goal = map(frozenset, found.values())
-        source = f"{priority.filename}:{priority.line}"
-        return Rule(int(priority.text), (), state, goal, action, absent, source=source)
+        line = self.text.count("\n", 0, priority.start) + 1
+        return Rule(int(priority.text), (), state, goal, action, absent, source=f"{self.filename}:{line}")
 
     def condition(self, found: Mapping[str, set[Atom]]) -> None:
         """Add a condition to those of its kind; an inequality is one of what must not be."""
@@ -317,7 +310,8 @@ class _Parser:
         atom = self.atom(kind, "a condition such as 'p(?x)'")
         others = {other.predicate for other in found["fact"]} if kind == "fact" else {PATH}
         if self.domain is not None and name.text.endswith(PATH) and any(each.endswith(PATH) for each in others):
-            name.fail(f"a rule may have one path, as a fact that holds, but {name.text} is one too many")
+            message = f"a rule may have one path, as a fact that holds, but {name.text} is one too many"
+            raise Misread(name.start, message)
         found[kind].add(atom)
 
     def atom(self, kind: str, what: str) -> Atom:
@@ -337,21 +331,21 @@ class _Parser:
         token = self.expect(_TERM, what)
         if self.domain is not None and not is_variable(token.text) and token.text not in self.domain.constants:
             hint = suggestion(token.text, self.domain.constants) or f"; a variable begins with '?': ?{token.text}"
-            token.fail(f"the domain has no constant '{token.text}'{hint}")
+            raise Misread(token.start, f"the domain has no constant '{token.text}'{hint}")
         return token
 
     def check(self, kind: str, name: Token, terms: Sequence[Token], domain: Domain) -> None:
-        """Raise `BadInput` for a name, a number of arguments or a type that does not fit the domain."""
+        """Raise `Misread` for a name, a number of arguments or a type that does not fit the domain."""
         known = self.known[kind]
         if name.text not in known:
             what = "action" if kind == "action" else "predicate"
-            name.fail(f"unknown {what} '{name.text}'{suggestion(name.text, sorted(known))}")
+            raise Misread(name.start, f"unknown {what} '{name.text}'{suggestion(name.text, sorted(known))}")
         if kind == "static" and name.text not in static_predicates(domain):
-            name.fail(f"an order asks for facts that never change, but actions change {name.text}")
+            raise Misread(name.start, f"an order asks for facts that never change, but actions change {name.text}")
         wanted = [parameter.type for parameter in known[name.text].parameters]
         if len(terms) != len(wanted):
             plural = "argument" if len(wanted) == 1 else "arguments"
-            name.fail(f"'{name.text}' has {len(wanted)} {plural}, not {len(terms)}")
+            raise Misread(name.start, f"'{name.text}' has {len(wanted)} {plural}, not {len(terms)}")
         types = {**domain.constants, **self.types}
         for term, asked in zip(terms, wanted, strict=True):
             own, implied = types.get(term.text, ROOT_TYPE), self.implied.setdefault(term.text, set())
@@ -361,4 +355,4 @@ class _Parser:
                 fits, needs = domain.is_subtype(own, asked) or domain.is_subtype(asked, own), "is about"
                 implied |= set() if kind == "not" else {asked}
             if not fits:
-                term.fail(f"{term.text} is of type '{own}', but {name.text} {needs} a '{asked}'")
+                raise Misread(term.start, f"{term.text} is of type '{own}', but {name.text} {needs} a '{asked}'")
