@@ -354,16 +354,15 @@ def way_to_a_goal(graph: StateGraph, state: int, goal: Facts) -> list[TraceStep]
     fact = min(facts, key=lambda fact: distances[fact].get(state, FAR), default=None)
     steps = list[TraceStep]()
     while fact and (left := distances[fact][state]):
-        action, result = next(
-            (action, result)
+        action, outcome, after = next(
+            (action, outcome, after)
             for action, results in graph.moves(state)
-            if all(after in inside for _, after in results)
-            for result in results
-            if distances[fact].get(result.state, FAR) < left
+            if inside.issuperset(results)
+            for after, outcome in results.items()
+            if distances[fact].get(after, FAR) < left
         )
-        before = graph.facts(state)
-        steps.append(TraceStep(before, ground_action(graph.domain, action), result.outcome, frozenset({fact})))
-        state = result.state
+        steps.append(TraceStep(graph.facts(state), ground_action(graph.domain, action), outcome, frozenset({fact})))
+        state = after
     return steps
 
 

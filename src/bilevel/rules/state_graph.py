@@ -22,7 +22,7 @@ from bilevel.rules.engine import LENGTH, RuleEngine
 from bilevel.rules.matching import direct_waits, goals_in_turn
 from bilevel.rules.rule import Rule, orders_of
 from bilevel.symbolic.domain import NO_FACTS, Action, Atom, BadInput, Domain, Facts, Outcome, Parameter, Problem, Schema
-from bilevel.symbolic.exploration import Choice, PolicyGraph, explore_policy
+from bilevel.symbolic.exploration import Choice, PolicyGraph, distances, explore_policy
 from bilevel.symbolic.semantics import (
     GroundAction,
     applicable,
@@ -46,11 +46,8 @@ class Situation(NamedTuple):
     made: tuple[tuple[str, str], ...] = ()
 
 
-class Result(NamedTuple):
-    """What nature made of an action: the outcome with its choices filled in, and the number of the state after it."""
-
-    outcome: Outcome
-    state: int
+# What nature may make of an action: by the number of the state after it, the outcome with her choices filled in.
+Results = Mapping[int, Outcome]
 
 
 class Instance(NamedTuple):
@@ -83,10 +80,9 @@ class StateGraph:
         self.looked_at = 0  # states with goals, and instances of rules, as often as they were looked at
         self.situations: list[Situation] = []
         self._numbers: dict[Situation, int] = {}
-        self.rules = rules
         self._engine_of = cache(self._engine)
         self._known: dict[Rule, dict[int, list[Instance]]] = {}
-        self._uses = [*self._find_uses()]
+        self._uses = [*_uses(domain, rules)]
         self._simplified = cache(self._simplify)
         self._ground_actions = cache(lambda made: [*groundings(domain.schemas.values(), domain, self._objects(made))])
         self.results = cache(self._results)
@@ -119,22 +115,22 @@ class StateGraph:
 
     # What actions do
 
-    def _results(self, state: int, action: Action) -> tuple[Result, ...]:
+    def _results(self, state: int, action: Action) -> Results:
         """Return every state that the action may lead to, none where it is not applicable."""
         facts, made = self.situations[state]
-        objects, results = self._objects(made), list[Result]()
+        objects, results = self._objects(made), dict[int, Outcome]()
         try:
             grounded = ground_action(self.domain, action, objects)
         except BadInput:
-            return ()
+            return {}
         for outcome in grounded.outcomes if applicable(facts, grounded) else ():
             for choice in natures_choices(outcome, self.domain, objects):
                 new = tuple((choice[v.name], v.type) for v in outcome.chosen if choice[v.name] not in objects)
                 bound = bind_outcome(outcome, choice)
-                results.append(Result(bound, self.number(Situation(progress(facts, bound), made + new))))
-        return tuple(results)
+                results.setdefault(self.number(Situation(progress(facts, bound), made + new)), bound)
+        return results
 
-    def _find_moves(self, state: int) -> list[tuple[Action, tuple[Result, ...]]]:
+    def _find_moves(self, state: int) -> list[tuple[Action, Results]]:
         """Return the applicable actions, in the order of their schemas and objects, with their results."""
         facts, made = self.situations[state]
         actions = [ground.action for ground in self._ground_actions(made) if applicable(facts, ground)]
@@ -164,26 +160,19 @@ class StateGraph:
 
     def _find_distances(self, wanted: Facts, inside: frozenset[int]) -> dict[int, int]:
         """Return how far, with luck, states are from one with all of `wanted`, by actions that surely stay inside."""
-        before: dict[int, list[int]] = {}
-        for state in sorted(inside):
-            for _, results in self.moves(state):
-                if all(after in inside for _, after in results):
-                    for _, after in results:
-                        before.setdefault(after, []).append(state)
-        found = dict.fromkeys((state for state in sorted(inside) if wanted <= self.facts(state)), 0)
-        queue = list(found)
-        for after in queue:  # which grows meanwhile
-            new = [state for state in before.get(after, ()) if state not in found]
-            found.update(dict.fromkeys(new, found[after] + 1))
-            queue += dict.fromkeys(new)
-        return found
+        ways = {
+            state: [results for _, results in self.moves(state) if inside.issuperset(results)]
+            for state in sorted(inside)
+        }
+        return distances(ways, [state for state in ways if wanted <= self.facts(state)], any)
 
     # What the rules do
 
     def set_rules(self, rules: Sequence[Rule]) -> None:
         """Follow these rules from now on; what is known of rules that stay is kept."""
         in_order = sorted(rules, key=lambda rule: rule.priority)  # stable: ties keep the given order
-        orders, static = orders_of(rules), self.problem.state  # of which orders ask for what no action changes
+        self.orders = orders = orders_of(rules)
+        static = self.problem.state  # of which orders ask for what no action changes
         self._waits = cache(lambda goal: direct_waits(orders, self.domain, goal, static, self.objects))
         self._rules = [(rule, self._known.setdefault(rule, {})) for rule in in_order]
         self._in_order: dict[int, list[Instance]] = {}
@@ -250,8 +239,7 @@ class StateGraph:
             return [Choice(i, outcomes(state, action, aim)) for (action, aim), i in reversed(first.items())]
 
         def outcomes(state: int, action: Action, aim: Atom | None) -> tuple[Node, ...]:
-            states = dict.fromkeys(result.state for result in self.results(state, action))
-            return tuple((after, None if aim in self.facts(after) else aim) for after in states)
+            return tuple((after, None if aim in self.facts(after) else aim) for after in self.results(state, action))
 
         return explore_policy([(state, None) for state in starts], choices_in, max_states, first_stop)
 
@@ -278,20 +266,21 @@ class StateGraph:
         about = _places(name, facts)
         return any(self.domain.is_subtype(kind, wanted) and needed <= about for wanted, needed in self._uses)
 
-    def _find_uses(self) -> Iterator[tuple[str, set[tuple[str, int]]]]:
-        """Yield for each variable that may bind an object its type, and in which places of facts the object must be.
 
-        What is said by equality or a closure is not looked at, nor a rule's variable that a goal is about.
-        """
-        uses = list[tuple[Parameter, Facts]]()
-        for schema in self.domain.schemas.values():
-            uses += [(variable, schema.precondition) for variable in schema.parameters]
-            uses += [(v, NO_FACTS) for outcome in schema.outcomes for v in outcome.chosen if v.name not in outcome.new]
-        for rule in self.rules:
-            wanted = {term for atom in rule.goal_condition for term in atom.terms}
-            uses += [(variable, rule.state_condition) for variable in rule.variables if variable.name not in wanted]
-        for variable, atoms in uses:
-            yield variable.type, _places(variable.name, (a for a in atoms if a.predicate in self.domain.predicates))
+def _uses(domain: Domain, rules: Sequence[Rule]) -> Iterator[tuple[str, set[tuple[str, int]]]]:
+    """Yield for each variable that may bind an object its type, and in which places of facts the object must be.
+
+    What is said by equality or a closure is not looked at, nor a rule's variable that a goal is about.
+    """
+    uses = list[tuple[Parameter, Facts]]()
+    for schema in domain.schemas.values():
+        uses += [(variable, schema.precondition) for variable in schema.parameters]
+        uses += [(v, NO_FACTS) for outcome in schema.outcomes for v in outcome.chosen if v.name not in outcome.new]
+    for rule in rules:
+        wanted = {term for atom in rule.goal_condition for term in atom.terms}
+        uses += [(variable, rule.state_condition) for variable in rule.variables if variable.name not in wanted]
+    for variable, atoms in uses:
+        yield variable.type, _places(variable.name, (a for a in atoms if a.predicate in domain.predicates))
 
 
 def _places(term: str, atoms: Iterable[Atom]) -> set[tuple[str, int]]:

@@ -11,7 +11,6 @@ Goals that differ by names only are looked at once, and every tie is followed ev
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -19,7 +18,7 @@ from functools import cache
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
-from bilevel.rules.rule import Rule, orders_of
+from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import check_rules
 from bilevel.rules.small_problems import goal_predicates, grown_problems, small_problems, wanted_kinds
 from bilevel.rules.state_graph import Instance, Node, PolicyRuns, StateGraph
@@ -196,7 +195,7 @@ class Independence:
             inside = frozenset(state for state in graph.attainable(goal) if kept <= graph.facts(state))
             return graph.sure_distances(frozenset({fact}), inside)
 
-        self._order = " in the order of the rules" if orders_of(graph.rules) else ""
+        self._order = " in the order of the rules" if graph.orders else ""
         self._luck = "" if graph.domain.is_deterministic else ", with luck"
         for state in starts if not self._dependence else ():
             kept = goal & graph.facts(state)
@@ -229,8 +228,7 @@ def counterexample(graph: StateGraph, goal: Facts, runs: PolicyRuns) -> Countere
     def steps(path: Sequence[Node]) -> Iterator[Step]:
         for node, after in pairwise(path):
             instance = next(choice.label for choice in runs.choices[node] if after in choice.outcomes)
-            results = graph.results(node[0], instance.action)
-            outcome = next(result.outcome for result in results if result.state == after[0])
+            outcome = graph.results(node[0], instance.action)[after[0]]
             yield Step(instance.rule, instance.action, outcome, graph.facts(after[0]))
 
     path, loop = shortest_failure(runs)
@@ -258,7 +256,7 @@ def shortest_failure(runs: PolicyRuns) -> tuple[Sequence[Node], Sequence[Node]]:
         return [choice for choice in runs.choices[node] if all(after in trapped for after in choice.outcomes)]
 
     for node in filter(trapped.__contains__, runs.choices):
-        loop = explore_policy((first for choice in staying(node) for first in choice.outcomes), staying, sys.maxsize)
+        loop = explore_policy((first for choice in staying(node) for first in choice.outcomes), staying)
         if node in loop.parents:
             return runs.path(node), loop.path(node)
     return [], []

@@ -6,8 +6,8 @@ tie open. Nature is fair: an outcome that is possible again and again happens in
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
+import sys
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -47,17 +47,8 @@ class PolicyGraph(Generic[State, Label]):
         They are the largest set of states short of the goal in which each has no choice, or one all of whose outcomes
         stay in the set.
         """
-        before: dict[State, list[State]] = {}
-        for state, choices in self.choices.items():
-            for after in {after for choice in choices for after in choice.outcomes}:
-                before.setdefault(after, []).append(state)
-        trapped, outside = set(self.choices) - self.goals, [state for state in self.choices if state in self.goals]
-        for out in outside:  # which grows meanwhile
-            for state in before.get(out, ()):
-                if state in trapped and not any(trapped.issuperset(c.outcomes) for c in self.choices[state]):
-                    trapped.remove(state)
-                    outside.append(state)
-        return trapped
+        ways = {state: [choice.outcomes for choice in choices] for state, choices in self.choices.items()}
+        return ways.keys() - distances(ways, self.goals, all)
 
     def path(self, state: State) -> list[State]:
         """The states on a shortest way from a start to this one, itself last."""
@@ -71,7 +62,7 @@ class PolicyGraph(Generic[State, Label]):
 def explore_policy(
     starts: Iterable[State],
     choices_in: Callable[[State], Sequence[Choice[State, Label]] | None],
-    max_states: int,
+    max_states: int = sys.maxsize,
     first_stop: bool = False,
     is_time_up: Callable[[], bool] = lambda: False,
 ) -> PolicyGraph[State, Label]:
@@ -83,11 +74,10 @@ def explore_policy(
     choices: dict[State, tuple[Choice[State, Label], ...]] = {}
     goals: set[State] = set()
     graph = PolicyGraph(choices, goals, parents, complete=False)
-    queue = deque(parents)
-    while queue:
+    queue = list(parents)
+    for state in queue:  # which grows meanwhile
         if len(choices) >= max_states or is_time_up():
             return graph
-        state = queue.popleft()
         found = choices_in(state)
         choices[state] = tuple(found or ())
         if found is None:
@@ -99,3 +89,26 @@ def explore_policy(
                 parents[after] = state
                 queue.append(after)
     return PolicyGraph(choices, goals, parents, complete=True)
+
+
+def distances(
+    ways: Mapping[State, Sequence[Collection[State]]],
+    targets: Iterable[State],
+    required: Callable[[Iterable[bool]], bool],
+) -> dict[State, int]:
+    """Return how far states are from the targets with luck, where each of its `ways` may lead a state to some others.
+
+    It counts if `any` or if `all` of a state's ways may lead nearer, as `required`.
+    """
+    before: dict[State, list[State]] = {}
+    for state, its in ways.items():
+        for after in dict.fromkeys(after for way in its for after in way):
+            before.setdefault(after, []).append(state)
+    found = dict.fromkeys(targets, 0)
+    queue = list(found)
+    for after in queue:  # which grows meanwhile
+        for state in before.get(after, ()):
+            if state not in found and required(not found.keys().isdisjoint(way) for way in ways[state]):
+                found[state] = found[after] + 1
+                queue.append(state)
+    return found
