@@ -16,7 +16,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import accumulate, chain, combinations, islice
+from functools import reduce
+from itertools import accumulate, chain, islice
+from operator import or_
 from typing import NamedTuple
 
 from bilevel.rules.derived import can_be_chained, closure, static_predicates
@@ -49,7 +51,6 @@ MOST_NAMINGS = 100  # that are tried to find out whether two problems are the sa
 MOST_HELP = 30  # plans for one larger problem
 MOST_FAILURES = 10  # of the planner, before it is not asked any more
 STEPS_PER_GOAL = 1_000
-FAR = 2**62
 
 Callback = Callable[[str, int, int], None]  # what is being done, how much of it is done, and how much there is
 
@@ -115,24 +116,6 @@ def complete_rules(
     return best
 
 
-def _is_part_of(problem: Problem, graph: StateGraph) -> bool:
-    """Return whether the problem begins in one of these states but for the names of objects; some are tried."""
-    renamings = islice(namings(problem.objects, graph.problem.objects), MOST_NAMINGS)
-    return any(Situation(substitute_all(problem.state, renaming)) in graph for renaming in renamings)
-
-
-def described(small: Sequence[SmallProblem]) -> str:
-    """Return the largest of these sizes in words: up to 3 blocks and 4 places."""
-    sizes = [Counter(each.size or each.problem.objects.values()) for each in small]
-    distinct = [size for place, size in enumerate(sizes) if size not in sizes[:place]]
-    largest = [size for size in distinct if not any(size < other for other in distinct)]
-    return listed([f"up to {' and '.join(_counted(*each) for each in size.items())}" for size in largest])
-
-
-def _counted(key: str, count: int) -> str:
-    return f"{count} {' and '.join(kind if count == 1 else f'{kind}s' for kind in key.split('+'))}"
-
-
 # Adding rules until the policy fails nowhere
 
 
@@ -161,7 +144,6 @@ class Completer:
         self._learned: set[object] = set()  # ways that have been learned from, which give nothing new
         self.commit = self.is_finished = False
         self.unsolved: list[tuple[StateGraph, Facts]] = []
-        self.solved = 0
         self._add_missing()
         if self.is_finished and not self.unsolved:
             if generalise:
@@ -201,27 +183,29 @@ class Completer:
             self.commit |= self.found == before
 
     def _learn(self, steps: Sequence[TraceStep], objects: Mapping[str, str], is_small: bool = True) -> bool:
-        """Learn from a way to one goal fact; return whether there is anything new in it."""
-        way = is_small, *((step.action.action, step.outcome, step.goal) for step in steps)
+        """Learn from a way to one goal fact; return whether there is anything new in it.
+
+        The priority of a rule is its distance to the goal fact; others may make it superfluous already.
+        """
+        way, before = (is_small, *((step.action.action, step.outcome, step.goal) for step in steps)), self.found
         if not steps or way in self._learned:
             return False
         self._learned.add(way)
         (fact,) = steps[-1].goal
-        learned = [rule for rule, _ in rules_of_segment(fact, steps, objects, self.domain)]
-        return sum(self._add(rule, objects if is_small else None) for rule in learned) > 0
+        for rule, _ in rules_of_segment(fact, steps, objects, self.domain):
+            new = replace(rule, priority=self._last + rule.priority, orders=orders_of(self.given))
+            if not any(subsumes(other, new, self.domain) for other in chain(self.given, self.found)):
+                self.found = self._with(new, objects if is_small else None)
+        return self.found is not before
 
-    def _add(self, rule: Rule, asked_by: Mapping[str, str] | None) -> bool:
-        """Add a rule whose priority is its distance to a goal fact, unless others make it superfluous already."""
-        new = replace(rule, priority=self._last + rule.priority, orders=orders_of(self.given))
-        if any(subsumes(other, new, self.domain) for other in chain(self.given, self.found)):
-            return False
-        kept = {other: asked for other, asked in self.found.items() if not subsumes(new, other, self.domain)}
-        self.found = {**kept, new: asked_by}
-        return True
+    def _with(self, new: Rule, asked_by: Mapping[str, str] | None) -> dict[Rule, Mapping[str, str] | None]:
+        """Return the rules found with one more, and without those that it makes superfluous."""
+        kept = {rule: objects for rule, objects in self.found.items() if not subsumes(new, rule, self.domain)}
+        return {**kept, new: asked_by}
 
     # Fewer and more general rules
 
-    def fails_nowhere(self, commit: bool) -> bool:
+    def _fails_nowhere(self, commit: bool) -> bool:
         """Return whether the policy fails nowhere; the goal for which it last failed is tried first."""
         self._use()
         for index, (graph, goal) in enumerate(self._jobs):
@@ -230,6 +214,13 @@ class Completer:
                 return False
         return True
 
+    def _accept(self, found: dict[Rule, Mapping[str, str] | None]) -> bool:
+        """Take these rules instead of those found, unless the policy then fails somewhere; return whether they do."""
+        before, self.found = self.found, found
+        if self.is_exhausted or not self._fails_nowhere(self.commit):
+            self.found = before
+        return self.found is found
+
     def _generalise(self) -> None:
         """Make the rules that the largest problems asked for more general, as long as the policy fails nowhere.
 
@@ -237,32 +228,26 @@ class Completer:
         problems with the most objects of a type asked for none, the rules are taken to be general enough.
         """
         counts = [Counter(graph.objects.values()) for graph in self._graphs]
-        most = {kind: max(count[kind] for count in counts) for kind in set().union(*counts)}
-        growing = [kind for kind in most if any(count[kind] < most[kind] for count in counts)]
-
-        def is_large(objects: Mapping[str, str]) -> bool:
-            return any([*objects.values()].count(kind) == most[kind] for kind in growing)
-
-        asked = [rule for rule, objects in self.found.items() if objects is None or is_large(objects)]
+        most = reduce(or_, counts, Counter[str]())
+        growing = {kind for count in counts for kind in most - count}
+        asked = [
+            rule
+            for rule, objects in self.found.items()
+            if objects is None or any([*objects.values()].count(kind) == most[kind] for kind in growing)
+        ]
         for rule in self._last_first("generalising", asked):
             written = rule  # with its variables as they are, while those of `rule` are canonical
             for atom in droppable(rule, self.domain) if rule in self.found else ():
                 for general in generalisations(written, atom, self.domain):
-                    before, new = self.found, canonical(general, self.domain)
-                    kept = {r: n for r, n in before.items() if r != rule and not subsumes(new, r, self.domain)}
-                    self.found = {**kept, new: before[rule]}
-                    if not self.is_exhausted and self.fails_nowhere(self.commit):
+                    new = canonical(general, self.domain)
+                    if self._accept(self._with(new, self.found[rule])):
                         rule, written = new, general
                         break
-                    self.found = before
 
     def _prune(self) -> None:
         """Drop rules that were found in small problems and can be spared, the last ones first."""
         for rule in self._last_first("pruning", [rule for rule, objects in self.found.items() if objects is not None]):
-            before = self.found
-            self.found = {other: objects for other, objects in before.items() if other != rule}
-            if self.is_exhausted or not self.fails_nowhere(self.commit):
-                self.found = before
+            self._accept({other: objects for other, objects in self.found.items() if other != rule})
 
     def _last_first(self, stage: str, rules: Sequence[Rule]) -> Iterator[Rule]:
         for done, rule in enumerate(sorted(rules, key=lambda rule: (-rule.priority, str(rule))), 1):
@@ -273,7 +258,7 @@ class Completer:
 
     def try_larger(self, problems: Sequence[Problem], plan_for: PlanFor | None) -> None:
         """Solve problems by the rules; where no rule applies, a planner helps, and its plan is learned from."""
-        self._failures = 0
+        self.solved = self._failures = 0
         for done, problem in enumerate(problems, 1):
             bound = STEPS_PER_GOAL * (len(problem.goal) + 1)
             for _ in range(MOST_HELP):
@@ -288,12 +273,10 @@ class Completer:
         state, objects = final_state(self.domain, problem, solution.plan)
         own = {name: kind for name, kind in objects.items() if name not in self.domain.constants}
         for fact in sorted(problem.goal - state):
-            if self._failures >= MOST_FAILURES:
-                break
-            goal = frozenset({fact})
-            plan = plan_for(self.domain, replace(problem, objects=own, state=state, goal=goal))
-            self._failures += not plan
-            if plan:
+            if self._failures < MOST_FAILURES:
+                goal = frozenset({fact})
+                plan = plan_for(self.domain, replace(problem, objects=own, state=state, goal=goal)) or ()
+                self._failures += not plan
                 states = accumulate(plan, lambda here, step: progress(here, step[1]), initial=state)
                 steps = [TraceStep(here, *step, goal) for here, step in zip(states, plan, strict=False)]
                 if self._learn(steps, objects, is_small=False):
@@ -304,7 +287,27 @@ class Completer:
         """Return what is known when all has been looked at and tried."""
         sizes, number = described(self._small), sum(len(graph.attainable(goal)) for graph, goal in self._jobs)
         is_proved = bool(sizes) and self.is_finished and not self.unsolved
-        lines = self._what_is_proved(sizes, number)
+        if not sizes:
+            lines = ["nothing is proved: every problem is too large to look at as a whole"]
+        elif not self.is_finished:
+            lines = [f"the budget is used up before all problems of {sizes} were looked at; nothing is proved"]
+        elif self.unsolved:
+            graph, goal = self.unsolved[0]
+            found = counterexample(graph, goal, graph.follow(goal, sorted(graph.attainable(goal)), commit=self.commit))
+            lines = [f"not complete in problems of {sizes}, as no rule that could be found helps:", str(found)]
+        else:
+            every = f"from every state from which the goals can be reached ({number} states with goals)"
+            lines = [f"no rule missing and no loop for all problems of {sizes}, {every}"]
+            if self.commit:
+                lines.append(
+                    "this needs commitment to a goal until it holds, as in `bilevel solve`; memoryless, the rules loop"
+                )
+            else:
+                also = "and with commitment, too" if self._fails_nowhere(True) else "not with commitment"
+                lines.append(f"this holds for the memoryless policy, {also}")
+            known = {atom.predicate for each in self._small for atom in each.problem.state}
+            if static := sorted(known.intersection(static_predicates(self.domain))):
+                lines.append(f"facts that no action changes are as in the problems given: {', '.join(static)}")
         if self._too_large:
             lines.append(f"too large to look at as a whole: {listed(self._too_large)}")
         if tried:
@@ -312,25 +315,23 @@ class Completer:
         statement, given = "\n".join(lines), len(self.given)
         return Completion(self.rules, given, self.commit, is_proved, sizes, number, tried, self.solved, statement)
 
-    def _what_is_proved(self, sizes: str, number: int) -> list[str]:
-        if not sizes:
-            return ["nothing is proved: every problem is too large to look at as a whole"]
-        if not self.is_finished:
-            return [f"the budget is used up before all problems of {sizes} were looked at; nothing is proved"]
-        if self.unsolved:
-            graph, goal = self.unsolved[0]
-            found = counterexample(graph, goal, graph.follow(goal, sorted(graph.attainable(goal)), commit=self.commit))
-            return [f"not complete in problems of {sizes}, as no rule that could be found helps:", str(found)]
-        memory = "this needs commitment to a goal until it holds, as in `bilevel solve`; memoryless, the rules loop"
-        if not self.commit:
-            also = "and with commitment, too" if self.fails_nowhere(True) else "not with commitment"
-            memory = f"this holds for the memoryless policy, {also}"
-        every = f"from every state from which the goals can be reached ({number} states with goals)"
-        lines = [f"no rule missing and no loop for all problems of {sizes}, {every}", memory]
-        known = {atom.predicate for each in self._small for atom in each.problem.state}
-        if static := sorted(known.intersection(static_predicates(self.domain))):
-            lines.append(f"facts that no action changes are as in the problems given: {', '.join(static)}")
-        return lines
+
+def _is_part_of(problem: Problem, graph: StateGraph) -> bool:
+    """Return whether the problem begins in one of these states but for the names of objects; some are tried."""
+    renamings = islice(namings(problem.objects, graph.problem.objects), MOST_NAMINGS)
+    return any(Situation(substitute_all(problem.state, renaming)) in graph.numbers for renaming in renamings)
+
+
+def described(small: Sequence[SmallProblem]) -> str:
+    """Return the largest of these sizes in words: up to 3 blocks and 4 places."""
+    sizes = [Counter(each.size or each.problem.objects.values()) for each in small]
+    distinct = [size for place, size in enumerate(sizes) if size not in sizes[:place]]
+    largest = [size for size in distinct if not any(size < other for other in distinct)]
+    return listed([f"up to {' and '.join(_counted(*each) for each in size.items())}" for size in largest])
+
+
+def _counted(key: str, count: int) -> str:
+    return f"{count} {' and '.join(kind if count == 1 else f'{kind}s' for kind in key.split('+'))}"
 
 
 def failing(graph: StateGraph, goal: Facts, commit: bool) -> list[int]:
@@ -348,18 +349,17 @@ def way_to_a_goal(graph: StateGraph, state: int, goal: Facts) -> list[TraceStep]
 
     The fact is one in turn that is nearest.
     """
-    inside = graph.attainable(goal)
+    inside, steps = graph.attainable(goal), list[TraceStep]()
     facts = sorted(graph.in_turn(state, goal) - graph.facts(state)) if state in inside else []
     distances = {fact: graph.distances(frozenset({fact}), inside) for fact in facts}
-    fact = min(facts, key=lambda fact: distances[fact].get(state, FAR), default=None)
-    steps = list[TraceStep]()
+    fact = min(facts, key=lambda fact: distances[fact][state], default=None)
     while fact and (left := distances[fact][state]):
         action, outcome, after = next(
             (action, outcome, after)
             for action, results in graph.moves(state)
             if inside.issuperset(results)
             for after, outcome in results.items()
-            if distances[fact].get(after, FAR) < left
+            if distances[fact].get(after, left) < left
         )
         steps.append(TraceStep(graph.facts(state), ground_action(graph.domain, action), outcome, frozenset({fact})))
         state = after
@@ -371,36 +371,28 @@ def way_to_a_goal(graph: StateGraph, state: int, goal: Facts) -> list[TraceStep]
 
 def droppable(rule: Rule, domain: Domain) -> list[Atom]:
     """Return the conditions that the action itself does not need: facts first, then inequalities."""
-    schema = domain.schemas[rule.action.name]
-    binding = dict(zip((p.name for p in schema.parameters), rule.action.arguments, strict=True))
-    facts = sorted(rule.state_condition - substitute_all(schema.precondition, binding))
-    return facts + sorted(rule.negative_condition - substitute_all(schema.negative_precondition, binding))
+    needed = ground_action(domain, rule.action).condition
+    return sorted(rule.state_condition - needed.positive) + sorted(rule.negative_condition - needed.negative)
 
 
 def generalisations(rule: Rule, atom: Atom, domain: Domain) -> Iterator[Rule]:
-    """Yield the rule without one of its conditions, and with its closure.
+    """Yield the rule without one of its conditions and what this alone mentioned, and the rule with its closure.
 
     A condition stays that connects what nothing else does, or that alone says which object the action is about.
     """
-    rest = _without(rule, atom)
-    kept, after = {variable.name for variable in rest.variables}, _connected(rest)
-    pairs = (pair for group in _connected(rule) for pair in combinations(sorted(group & kept), 2))
-    if free_variables(rest) == free_variables(rule) and all(
-        any(group.issuperset(pair) for group in after) for pair in pairs
-    ):
-        yield rest
-    predicate = domain.predicates.get(atom.predicate)
-    if atom in rule.state_condition and predicate is not None and can_be_chained(predicate, domain):
-        yield replace(rule, state_condition=rule.state_condition - {atom} | {closure(atom)})
-
-
-def _without(rule: Rule, atom: Atom) -> Rule:
-    """Return the rule without a condition, and without variables that only this one mentioned."""
     facts = rule.state_condition - {atom}
     used = {t for a in facts | rule.goal_condition for t in a.terms}.union(rule.action.arguments)
     negative = frozenset(a for a in rule.negative_condition - {atom} if used.issuperset(a.terms))
     variables = tuple(variable for variable in rule.variables if variable.name in used)
-    return replace(rule, state_condition=facts, negative_condition=negative, variables=variables)
+    rest = replace(rule, state_condition=facts, negative_condition=negative, variables=variables)
+    connected = _connected(rest)
+    if free_variables(rest) == free_variables(rule) and all(
+        any(group & rest.types.keys() <= other for other in connected) for group in _connected(rule)
+    ):
+        yield rest
+    predicate = domain.predicates.get(atom.predicate)
+    if atom in rule.state_condition and predicate is not None and can_be_chained(predicate, domain):
+        yield replace(rule, state_condition=facts | {closure(atom)})
 
 
 def _connected(rule: Rule) -> list[set[str]]:

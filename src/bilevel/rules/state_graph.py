@@ -79,16 +79,16 @@ class StateGraph:
         self.goal_facts = problem.goal  # what goals may be made of
         self.looked_at = 0  # states with goals, and instances of rules, as often as they were looked at
         self.situations: list[Situation] = []
-        self._numbers: dict[Situation, int] = {}
-        self._engine_of = cache(self._engine)
+        self.numbers: dict[Situation, int] = {}
+        self._engines: dict[Rule, RuleEngine] = {}
         self._known: dict[Rule, dict[int, list[Instance]]] = {}
         self._uses = [*_uses(domain, rules)]
         self._simplified = cache(self._simplify)
-        self._ground_actions = cache(lambda made: [*groundings(domain.schemas.values(), domain, self._objects(made))])
+        self._actions = cache(lambda made: [*groundings(domain.schemas.values(), domain, self.objects | dict(made))])
         self.results = cache(self._results)
-        self.moves = cache(self._find_moves)
-        self.attainable = cache(self._find_attainable)
-        self.distances = cache(self._find_distances)
+        self.moves = cache(self._moves)
+        self.distances = cache(self._distances)
+        self.attainable = cache(self._attainable)
         self.set_rules(rules)
         self.number(Situation(problem.state))
 
@@ -98,27 +98,21 @@ class StateGraph:
     def number(self, situation: Situation) -> int:
         """Return the number of a situation, a new one where it is new."""
         simple = self._simplified(situation)
-        if simple not in self._numbers:
-            self._numbers[simple] = len(self.situations)
+        if simple not in self.numbers:
+            self.numbers[simple] = len(self.situations)
             self.situations.append(simple)
-        return self._numbers[simple]
-
-    def __contains__(self, situation: Situation) -> bool:
-        return situation in self._numbers
+        return self.numbers[simple]
 
     def facts(self, state: int) -> Facts:
         """Return the facts of the state with this number."""
         return self.situations[state].facts
-
-    def _objects(self, made: Iterable[tuple[str, str]]) -> dict[str, str]:
-        return {**self.objects, **dict(made)}
 
     # What actions do
 
     def _results(self, state: int, action: Action) -> Results:
         """Return every state that the action may lead to, none where it is not applicable."""
         facts, made = self.situations[state]
-        objects, results = self._objects(made), dict[int, Outcome]()
+        objects, results = self.objects | dict(made), dict[int, Outcome]()
         try:
             grounded = ground_action(self.domain, action, objects)
         except BadInput:
@@ -130,10 +124,10 @@ class StateGraph:
                 results.setdefault(self.number(Situation(progress(facts, bound), made + new)), bound)
         return results
 
-    def _find_moves(self, state: int) -> list[tuple[Action, Results]]:
+    def _moves(self, state: int) -> list[tuple[Action, Results]]:
         """Return the applicable actions, in the order of their schemas and objects, with their results."""
         facts, made = self.situations[state]
-        actions = [ground.action for ground in self._ground_actions(made) if applicable(facts, ground)]
+        actions = [ground.action for ground in self._actions(made) if applicable(facts, ground)]
         return [(action, self.results(state, action)) for action in actions]
 
     def explore(self, max_states: int) -> bool:
@@ -144,21 +138,22 @@ class StateGraph:
             state += 1
         return len(self) <= max_states
 
-    def _find_attainable(self, wanted: Facts) -> frozenset[int]:
+    # What can be reached, where all states were explored
+
+    def _attainable(self, wanted: Facts) -> frozenset[int]:
         """Return the states from which some policy surely reaches one with all of `wanted`, nature being fair."""
         return frozenset(self.sure_distances(wanted, frozenset(range(len(self)))))
 
     def sure_distances(self, wanted: Facts, inside: frozenset[int]) -> dict[int, int]:
         """Return how far, with luck, states are from one with all of `wanted` by a policy that surely gets there.
 
-        Its states are the largest set inside in which each has a path there by actions that cannot leave the set. All
-        states must have been explored.
+        Its states are the largest set inside in which each has a path there by actions that cannot leave the set.
         """
-        while (found := self._find_distances(wanted, inside)).keys() != inside:
+        while (found := self._distances(wanted, inside)).keys() != inside:
             inside = frozenset(found)
         return found
 
-    def _find_distances(self, wanted: Facts, inside: frozenset[int]) -> dict[int, int]:
+    def _distances(self, wanted: Facts, inside: frozenset[int]) -> dict[int, int]:
         """Return how far, with luck, states are from one with all of `wanted`, by actions that surely stay inside."""
         ways = {
             state: [results for _, results in self.moves(state) if inside.issuperset(results)]
@@ -170,12 +165,17 @@ class StateGraph:
 
     def set_rules(self, rules: Sequence[Rule]) -> None:
         """Follow these rules from now on; what is known of rules that stay is kept."""
-        in_order = sorted(rules, key=lambda rule: rule.priority)  # stable: ties keep the given order
         self.orders = orders = orders_of(rules)
         static = self.problem.state  # of which orders ask for what no action changes
         self._waits = cache(lambda goal: direct_waits(orders, self.domain, goal, static, self.objects))
+        in_order = sorted(rules, key=lambda rule: rule.priority)  # stable: ties keep the given order
         self._rules = [(rule, self._known.setdefault(rule, {})) for rule in in_order]
         self._in_order: dict[int, list[Instance]] = {}
+
+    def in_turn(self, state: int, goal: Facts) -> Facts:
+        """Return the unachieved goals that wait for no other, or, where none wait, all goals."""
+        waits = self._waits(goal)
+        return goals_in_turn(waits, goal, self.facts(state)) if waits else goal
 
     def instances(self, state: int) -> list[Instance]:
         """Return the instances of all rules in a state, for whatever goal, in the order in which they fire."""
@@ -186,25 +186,14 @@ class StateGraph:
             self._in_order[state] = [instance for _, known in self._rules for instance in known[state]]
         return self._in_order[state]
 
-    def in_turn(self, state: int, goal: Facts) -> Facts:
-        """Return the unachieved goals that wait for no other, or, where none wait, all goals."""
-        waits = self._waits(goal)
-        return goals_in_turn(waits, goal, self.facts(state)) if waits else goal
-
-    def _first_ready(self, state: int, goals: Facts, served: Atom | None) -> list[Instance]:
-        """Return the tied instances that go first for goals in turn, of all or of those that serve one goal fact."""
-        ready = (each for each in self.instances(state) if each.needed <= goals and served in (None, each.served))
-        return next((list(tied) for _, tied in groupby(ready, key=itemgetter(0, 1))), [])
-
-    def _engine(self, rule: Rule) -> RuleEngine:
-        """Return an engine that finds the instances of a rule for every goal, whichever goals wait."""
-        return RuleEngine([replace(rule, orders=())], self.domain, replace(self.problem, goal=self.goal_facts))
-
     def _find_instances(self, rule: Rule, state: int) -> list[Instance]:
-        facts, made = self.situations[state]
-        engine = self._engine_of(rule)
-        engine.follow(facts, self.goal_facts, self._objects(made))
-        found = []
+        """Return the instances of a rule for every goal, whichever goals wait."""
+        (facts, made), found = self.situations[state], list[Instance]()
+        if rule not in self._engines:
+            every_goal = replace(self.problem, goal=self.goal_facts)
+            self._engines[rule] = RuleEngine([replace(rule, orders=())], self.domain, every_goal)
+        engine = self._engines[rule]
+        engine.follow(facts, self.goal_facts, self.objects | dict(made))
         for match in engine.matches():
             aim = substitute(min(rule.goal_condition), match.binding) if rule.goal_condition else None
             found.append(Instance(rule, match.binding.get(LENGTH, ""), match.action, match.served, aim))
@@ -227,44 +216,53 @@ class StateGraph:
         nature gives are arbitrary: no tie between them is decided.
         """
 
+        def first_ready(state: int, goals: Facts, served: Atom | None) -> list[Instance]:
+            """Return the tied instances that go first for goals in turn, of all or of those that serve one fact."""
+            ready = (each for each in self.instances(state) if each.needed <= goals and served in (None, each.served))
+            return next((list(tied) for _, tied in groupby(ready, key=itemgetter(0, 1))), [])
+
         def choices_in(node: Node) -> list[Choice[Node, Instance]] | None:
             state, committed = node
             if goal <= self.facts(state):
                 return None
             goals = self.in_turn(state, goal)
-            tied = self._first_ready(state, goals, committed) or self._first_ready(state, goals, None)
+            tied = first_ready(state, goals, committed) or first_ready(state, goals, None)
             if not every_tie and len(self.situations[state].made) < 2:
                 tied = tied[:1]
-            first = {(i.action, i.served if commit else None): i for i in reversed(tied)}
-            return [Choice(i, outcomes(state, action, aim)) for (action, aim), i in reversed(first.items())]
-
-        def outcomes(state: int, action: Action, aim: Atom | None) -> tuple[Node, ...]:
-            return tuple((after, None if aim in self.facts(after) else aim) for after in self.results(state, action))
+            choices = dict[tuple[Action, Atom | None], Choice[Node, Instance]]()
+            for each in tied:
+                aim = each.served if commit else None
+                after = [(then, None if aim in self.facts(then) else aim) for then in self.results(state, each.action)]
+                choices.setdefault((each.action, aim), Choice(each, tuple(after)))
+            return [*choices.values()]
 
         return explore_policy([(state, None) for state in starts], choices_in, max_states, first_stop)
 
     # Objects that nature makes
 
     def _simplify(self, situation: Situation) -> Situation:
-        """Return the situation without objects that no longer matter, and with canonical names for the others."""
-        if not situation.made:
+        """Return the situation without objects that no longer matter, and with canonical names for the others.
+
+        An object matters if an action or a rule may bind it, as far as facts about it say, or nature choose it.
+        """
+        facts, made = situation
+        if not made:
             return situation
-        alive = [(name, kind) for name, kind in situation.made if self._matters(name, kind, situation.facts)]
-        dead = {name for name, _ in situation.made} - dict(alive).keys()
-        facts = frozenset(atom for atom in situation.facts if dead.isdisjoint(atom.terms))
-        made = sorted(alive, key=lambda named: (named[1], len(named[0]), named[0]))
+        about = {name: _places(name, facts) for name, _ in made}
+        alive = [
+            (kind, len(name), name)
+            for name, kind in made
+            if any(self.domain.is_subtype(kind, wanted) and needed <= about[name] for wanted, needed in self._uses)
+        ]
+        dead = about.keys() - {name for *_, name in alive}
+        facts = frozenset(atom for atom in facts if dead.isdisjoint(atom.terms))
+        groups = [[name for *_, name in group] for _, group in groupby(sorted(alive), key=itemgetter(0))]
         fresh: dict[str, str] = {}
-        for _, kind in made:
+        for kind, *_ in sorted(alive):
             fresh[new_object(Parameter("?new", kind), {**self.objects, **fresh})] = kind
-        groups = [[name for name, _ in group] for _, group in groupby(made, key=lambda named: named[1])]
-        orders = product(*map(permutations, groups)) if len(made) <= MOST_RENAMED else [groups]
+        orders = product(*map(permutations, groups)) if len(alive) <= MOST_RENAMED else [groups]
         namings = [dict(zip(chain(*order), fresh, strict=True)) for order in orders]
         return Situation(min((substitute_all(facts, names) for names in namings), key=sorted), tuple(fresh.items()))
-
-    def _matters(self, name: str, kind: str, facts: Facts) -> bool:
-        """Return whether an action or a rule may bind an object, as far as facts about it say, or nature choose it."""
-        about = _places(name, facts)
-        return any(self.domain.is_subtype(kind, wanted) and needed <= about for wanted, needed in self._uses)
 
 
 def _uses(domain: Domain, rules: Sequence[Rule]) -> Iterator[tuple[str, set[tuple[str, int]]]]:
@@ -272,10 +270,9 @@ def _uses(domain: Domain, rules: Sequence[Rule]) -> Iterator[tuple[str, set[tupl
 
     What is said by equality or a closure is not looked at, nor a rule's variable that a goal is about.
     """
-    uses = list[tuple[Parameter, Facts]]()
-    for schema in domain.schemas.values():
-        uses += [(variable, schema.precondition) for variable in schema.parameters]
-        uses += [(v, NO_FACTS) for outcome in schema.outcomes for v in outcome.chosen if v.name not in outcome.new]
+    uses = [(p, schema.precondition) for schema in domain.schemas.values() for p in schema.parameters]
+    outcomes = [outcome for schema in domain.schemas.values() for outcome in schema.outcomes]
+    uses += [(v, NO_FACTS) for outcome in outcomes for v in outcome.chosen if v.name not in outcome.new]
     for rule in rules:
         wanted = {term for atom in rule.goal_condition for term in atom.terms}
         uses += [(variable, rule.state_condition) for variable in rule.variables if variable.name not in wanted]
