@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import groupby
+from operator import itemgetter
 
 from bilevel.rules.derived import MARK, PATH
 from bilevel.rules.rule import GoalOrder, Rule, orders_of
@@ -95,28 +95,22 @@ def order_sentence(order: GoalOrder) -> str:
 def summary(rules: Sequence[Rule]) -> str:
     """Return a policy in a few sentences: how many rules there are, and the usual actions for each kind of goal."""
     said = [f"{len(rules)} rule{'' if len(rules) == 1 else 's'}."]
-    for predicates, group in groupby(sorted(rules, key=_goal_predicates), key=_goal_predicates):
-        nearest_last = sorted(group, key=lambda rule: rule.priority, reverse=True)
-        actions = dict.fromkeys(rule.action.name for rule in nearest_last)
+    by_goal: dict[tuple[str, ...], dict[str, None]] = {}
+    for rule in sorted(rules, key=lambda rule: rule.priority, reverse=True):
+        goals = tuple(sorted(atom.predicate for atom in rule.goal_condition))
+        by_goal.setdefault(goals, {})[rule.action.name] = None
+    for predicates, actions in sorted(by_goal.items(), key=itemgetter(0)):
         said.append(f"{f'For {listed(predicates)}' if predicates else 'For any goal'}: {', then '.join(actions)}.")
     return " ".join(said)
 
 
-def _goal_predicates(rule: Rule) -> list[str]:
-    return sorted(atom.predicate for atom in rule.goal_condition)
-
-
 def english(rules: Sequence[Rule]) -> str:
     """Return the summary, then a sentence for each order of goals, and for each rule after its priority."""
-    lines = [order_sentence(order) for order in orders_of(rules)]
-    lines += [f"{rule.priority}. {sentence(rule)}" for rule in rules]
+    lines = [*map(order_sentence, orders_of(rules)), *(f"{rule.priority}. {sentence(rule)}" for rule in rules)]
     return "\n".join([summary(rules), *([""] if lines else []), *lines]) + "\n"
 
 
-FORMATS: Mapping[str, Callable[[Sequence[Rule]], str]] = {
-    "text": format_rules,
-    "english": english,
-}
+FORMATS: Mapping[str, Callable[[Sequence[Rule]], str]] = {"text": format_rules, "english": english}
 
 
 # Domains
@@ -129,21 +123,18 @@ def domain_in_english(domain: Domain) -> str:
     introduction += [f"Each {kind} is a kind of {parent}." for kind, parent in domain.types.items()]
     introduction += [f"There is always {kind} {name}." for name, kind in domain.constants.items()]
     paragraphs = [introduction]
-    for schema in domain.schemas.values():
-        told = ["What it needs and does is written in ADL."] if domain.adl else _told(schema, "be done")
-        paragraphs.append([_heading(schema), *told])
-    paragraphs += [[_heading(event), *_told(event, "happen by itself")] for event in domain.events.values()]
+    paragraphs += [_paragraph(schema, "be done", bool(domain.adl)) for schema in domain.schemas.values()]
+    paragraphs += [_paragraph(event, "happen by itself") for event in domain.events.values()]
     return "\n\n".join("\n  ".join(lines) for lines in paragraphs) + "\n"
 
 
-def _heading(schema: Schema) -> str:
-    return f"{schema.name}({', '.join(f'{parameter.name} - {parameter.type}' for parameter in schema.parameters)})"
-
-
-def _told(schema: Schema, verb: str) -> list[str]:
+def _paragraph(schema: Schema, verb: str, is_adl: bool = False) -> list[str]:
     """Say when an action can be done, or an event happen, and what comes of it."""
+    heading = f"{schema.name}({', '.join(f'{parameter.name} - {parameter.type}' for parameter in schema.parameters)})"
+    if is_adl:
+        return [heading, "What it needs and does is written in ADL."]
     needed = _clauses(schema.precondition) + _clauses(schema.negative_precondition, "not")
-    lines = [f"It can {verb} {f'when {listed(needed)}' if needed else 'at any time'}."]
+    lines = [heading, f"It can {verb} {f'when {listed(needed)}' if needed else 'at any time'}."]
     if len(schema.outcomes) == 1:
         return [*lines, f"Then {_effect(schema.outcomes[0])}."]
     lines.append(f"Then nature decides between {len(schema.outcomes)} outcomes:")

@@ -93,12 +93,22 @@ def nearest_instances(
     facts = facts.union(map(_as_goal, goals_in_turn(waits, goal, state)))
     if any(map(free_variables, rules)):
         facts = facts.union(map(_as_known, objects))
-    asked = {atom.predicate for rule in rules for atom in _conditions(rule)}
+    conditions = [
+        [
+            *map(_as_goal, sorted(rule.goal_condition)),
+            *sorted(rule.state_condition),
+            *map(_as_known, free_variables(rule)),
+        ]
+        for rule in rules
+    ]
+    asked = {atom.predicate for each in conditions for atom in each}
     index: dict[tuple[str | int, ...], list[Atom]] = {}
     for fact in sorted(fact for fact in facts if fact.predicate in asked):
-        for key in _keys(fact, fact.terms):
+        for key in _keys(fact):
             index.setdefault(key, []).append(fact)
-    return [_Search(rule, domain, facts, index, objects).run() for rule in rules]
+    return [
+        _nearest(rule, needed, domain, facts, index, objects) for rule, needed in zip(rules, conditions, strict=True)
+    ]
 
 
 def _as_goal(atom: Atom) -> Atom:
@@ -110,85 +120,70 @@ def _as_known(term: str) -> Atom:
     return Atom("known object", (term,))
 
 
-def _conditions(rule: Rule) -> list[Atom]:
-    goals, facts = map(_as_goal, sorted(rule.goal_condition)), sorted(rule.state_condition)
-    return [*goals, *facts, *map(_as_known, free_variables(rule))]
-
-
-def _keys(atom: Atom, constants: Sequence[str]) -> list[tuple[str | int, ...]]:
-    places = [(atom.predicate, place, term) for place, term in enumerate(atom.terms) if term in constants]
+def _keys(atom: Atom) -> list[tuple[str | int, ...]]:
+    """Return under what facts like this one are filed: the predicate, and that with each known argument."""
+    places = [(atom.predicate, place, term) for place, term in enumerate(atom.terms) if not is_variable(term)]
     return [(atom.predicate,), *places]
 
 
-class _Search:
-    """The search for the binding of one rule that leaves the fewest conditions unmet."""
+def _nearest(
+    rule: Rule, conditions: Sequence[Atom], domain: Domain, facts: Facts, index: Index, objects: Mapping[str, str]
+) -> NearMiss:
+    """Return the binding of one rule that leaves the fewest conditions unmet, and what it lacks."""
+    best: NearMiss | None = None
+    visits = 0
 
-    def __init__(self, rule: Rule, domain: Domain, facts: Facts, index: Index, objects: Mapping[str, str]) -> None:
-        self.rule, self.domain, self.facts, self.index, self.objects = rule, domain, facts, index, objects
-        self.best: NearMiss | None = None
-        self.visits = 0
+    def is_over(cost: int) -> bool:
+        """Return whether going on at this cost cannot beat the best, or would take too long."""
+        return best is not None and (best.cost <= max(cost, 1) or visits > MOST_VISITS)
 
-    def run(self) -> NearMiss:
-        """Return the binding that comes closest, and what it lacks."""
-        self.explore(_conditions(self.rule), {}, 0)
-        return self.best or self.miss({})
-
-    def explore(self, pending: Sequence[Atom], binding: Binding, cost: int) -> None:
+    def explore(pending: Sequence[Atom], binding: Binding, cost: int) -> None:
         """Meet or give up the pending conditions in every way that could beat the best binding so far."""
+        nonlocal best, visits
         if not pending:
-            miss = self.miss(binding)
-            if self.best is None or miss.cost < self.best.cost:
-                self.best = miss
+            miss = _miss(rule, binding, domain, facts, objects)
+            best = miss if best is None or miss.cost < best.cost else best
             return
-        choices = [self.candidates(atom) for atom in pending]
+        choices = [min((index.get(key, ()) for key in _keys(atom)), key=len) for atom in pending]
         chosen = min(range(len(pending)), key=lambda place: len(choices[place]))
         rest = [*pending[:chosen], *pending[chosen + 1 :]]
         for fact in choices[chosen]:
-            self.visits += 1
+            visits += 1
             found = unify(pending[chosen], fact)
-            if found is not None and self.fits(found):
-                self.explore([substitute(atom, found) for atom in rest], binding | found, cost)
-            if self.is_over(cost):
+            known = ((objects.get(value), rule.types[variable]) for variable, value in (found or {}).items())
+            if found is not None and all(kind is None or domain.is_subtype(kind, wanted) for kind, wanted in known):
+                explore([substitute(atom, found) for atom in rest], binding | found, cost)
+            if is_over(cost):
                 return
         cost += GOAL_COST if pending[chosen].predicate.startswith("goal ") else 1
-        if not self.is_over(cost):
-            self.explore(rest, binding, cost)
+        if not is_over(cost):
+            explore(rest, binding, cost)
 
-    def candidates(self, atom: Atom) -> Sequence[Atom]:
-        """Return facts among which are all that the atom may be."""
-        constants = [term for term in atom.terms if not is_variable(term)]
-        return min((self.index.get(key, ()) for key in _keys(atom, constants)), key=len)
+    explore(conditions, {}, 0)
+    return best or _miss(rule, {}, domain, facts, objects)
 
-    def fits(self, found: Binding) -> bool:
-        """Return whether no variable gets an object that is known to be of another type."""
-        known = ((self.objects.get(value), self.rule.types[variable]) for variable, value in found.items())
-        return all(kind is None or self.domain.is_subtype(kind, wanted) for kind, wanted in known)
 
-    def is_over(self, cost: int) -> bool:
-        """Return whether going on at this cost cannot beat the best, or would take too long."""
-        return self.best is not None and (self.best.cost <= max(cost, 1) or self.visits > MOST_VISITS)
-
-    def miss(self, binding: Binding) -> NearMiss:
-        """Return the rule with this binding, and what it then lacks, as it prints its conditions; goals come last."""
-        rule, missing, goals = self.rule, list[str](), list[str]()
-        in_turn = " that waits for no other" if rule.orders else ""
-        for kind, condition in rule.literals():
-            atom = substitute(condition, binding)
-            if kind == "" and atom not in self.facts:
-                missing.append(f"{atom} does not hold")
-            elif kind == "not" and atom in self.facts:
-                missing.append(f"{atom} holds but must be absent")
-            elif kind == "goal" and _as_goal(atom) not in self.facts:
-                goals.append(f"{atom} is not an unachieved goal{in_turn}")
-        for left, right in sorted(rule.inequalities):
-            if binding.get(left, left) == binding.get(right, right):
-                missing.append(f"{left} and {right} are both {binding.get(right, right)}")
-        for variable, kind in checked_types(rule, self.domain).items():
-            if variable in binding and not self.domain.is_subtype(self.objects.get(binding[variable], ROOT_TYPE), kind):
-                missing.append(f"{binding[variable]} is not of type {kind}")
-        free = [variable for variable in free_variables(rule) if variable not in binding]
-        missing += [f"no {rule.types[variable]} is left for {variable}" for variable in free]
-        return NearMiss(Match(rule, binding), (*missing, *goals), len(goals))
+def _miss(rule: Rule, binding: Binding, domain: Domain, facts: Facts, objects: Mapping[str, str]) -> NearMiss:
+    """Return the rule with this binding, and what it then lacks, as it prints its conditions; goals come last."""
+    missing, goals = list[str](), list[str]()
+    in_turn = " that waits for no other" if rule.orders else ""
+    for kind, condition in rule.literals():
+        atom = substitute(condition, binding)
+        if kind == "" and atom not in facts:
+            missing.append(f"{atom} does not hold")
+        elif kind == "not" and atom in facts:
+            missing.append(f"{atom} holds but must be absent")
+        elif kind == "goal" and _as_goal(atom) not in facts:
+            goals.append(f"{atom} is not an unachieved goal{in_turn}")
+    for left, right in sorted(rule.inequalities):
+        if binding.get(left, left) == binding.get(right, right):
+            missing.append(f"{left} and {right} are both {binding.get(right, right)}")
+    for variable, kind in checked_types(rule, domain).items():
+        if variable in binding and not domain.is_subtype(objects.get(binding[variable], ROOT_TYPE), kind):
+            missing.append(f"{binding[variable]} is not of type {kind}")
+    free = [variable for variable in free_variables(rule) if variable not in binding]
+    missing += [f"no {rule.types[variable]} is left for {variable}" for variable in free]
+    return NearMiss(Match(rule, binding), (*missing, *goals), len(goals))
 
 
 # Changes that no action explains
