@@ -58,7 +58,7 @@ def verify(file: Path, domain: Path, problems: tuple[Path, ...], max_states: int
     from bilevel.rules.nearest import goals_that_wait, why_not
     from bilevel.rules.rule_file import read_rules
     from bilevel.rules.small_problems import parse_counts
-    from bilevel.rules.verify import Answer, Ending, verify, verify_family
+    from bilevel.rules.verify import Answer, verify, verify_family
 
     read_domain, read_problems = read(domain, *problems)
     rules = read_rules(file, read_domain)
@@ -71,7 +71,8 @@ def verify(file: Path, domain: Path, problems: tuple[Path, ...], max_states: int
         text, found, reasons = verdict.text, verdict.counterexample, list[str]()
         if found is not None:
             lacking = rules, read_domain, found.state, found.problem.goal, found.problem.all_objects(read_domain)
-            reasons = why_not(*lacking).splitlines() if found.ending is Ending.NO_RULE else goals_that_wait(*lacking)
+            is_waiting = found.loop or found.refused
+            reasons = goals_that_wait(*lacking) if is_waiting else why_not(*lacking).splitlines()
         text += "".join(f"\n  {reason}" for reason in reasons) + verdict.scope
         values = {"problem": name, "answer": verdict.answer.value, "explored": verdict.explored, "text": text}
         answer(values, f"{name}: {text}")

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
@@ -41,14 +41,6 @@ class Answer(Enum):
     BOUND_HIT = "bound hit"
 
 
-class Ending(Enum):
-    """How a counterexample ends."""
-
-    NO_RULE = "no rule applies"
-    NOT_APPLICABLE = "the rule's action is not applicable"
-    LOOP = "the goal cannot be reached any more"
-
-
 class Step(NamedTuple):
     """A rule fires, nature picks an outcome, and `state` is what holds then."""
 
@@ -64,15 +56,14 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True)
 class Counterexample:
-    """A run that fails in a problem. A loop is repeated for ever after the steps; `missed` are goal facts not achieved.
+    """A run that fails in a problem.
 
+    After the steps an action is `refused` that cannot be done, or a loop is repeated for ever, or else no rule applies.
     Objects made by nature bear canonical names, and are left out of the states once they can no longer matter.
     """
 
     problem: Problem
-    ending: Ending
     steps: tuple[Step, ...]
-    missed: Facts
     loop: tuple[Step, ...] = ()
     refused: Action | None = None
 
@@ -84,9 +75,13 @@ class Counterexample:
     def __str__(self) -> str:
         lines = [f"counterexample in {len(self.steps)} step{'' if len(self.steps) == 1 else 's'}"]
         lines += [f"  start: {as_text(self.problem.state)}", *map(str, self.steps)]
-        lines.append(f"  {self.ending.value}{f': {self.refused}' if self.refused else ''}")
-        lines += ["  for ever:", *map(str, self.loop)] if self.loop else []
-        return "\n".join([*lines, f"  goals missed: {as_text(self.missed)}"])
+        if self.loop:
+            lines += ["  the goal cannot be reached any more", "  for ever:", *map(str, self.loop)]
+        else:
+            lines.append(
+                f"  the rule's action is not applicable: {self.refused}" if self.refused else "  no rule applies"
+            )
+        return "\n".join([*lines, f"  goals missed: {as_text(self.problem.goal - self.state)}"])
 
 
 def as_text(facts: Facts) -> str:
@@ -140,26 +135,29 @@ def verify_family(
     check_rules(rules, domain)
     kinds = set[Facts]().union(*(wanted_kinds(seed.goal, seed.all_objects(domain)) for seed in seeds))
     problems = explored = 0
-    too_large, independence, found = list[str](), Independence(), None
+    too_large, looked = list[str](), list[tuple[StateGraph, Facts, Sequence[int]]]()
+    failures: list[Counterexample] = []
     grown = grown_problems(seeds, domain, counts)
     for _, problem, graph, goals in small_problems(grown, goal_predicates(seeds), domain, rules, max_states):
         if graph is None:
             too_large.append(problem.name)
             continue
-        begins = [state for state in range(len(graph)) if _is_start(graph.facts(state), problem, starts)]
-        failures = list[Counterexample]()
+        begins: Sequence[int] = [0] if starts == "initial" else range(len(graph))
+        if starts == "at-rest":
+            resting = {atom for atom in problem.state if not atom.terms}
+            begins = [state for state in begins if resting <= graph.facts(state)]
         for goal in (goal for goal in goals if wanted_kinds(goal, graph.objects) <= kinds):
             starting = [state for state in begins if state in graph.attainable(goal)]
             runs = graph.follow(goal, starting)
             problems += len(starting)
             explored += len(runs.choices)
             failures += filter(None, [counterexample(graph, goal, runs)])
-            independence.look(graph, goal, starting)
+            looked.append((graph, goal, starting))
         if failures:
-            found = min(failures, key=lambda each: len(each.steps) + len(each.loop))
             break
     if not problems and not too_large:
         raise BadInput("the family is empty: no goal can be reached")
+    found = min(failures, key=lambda each: len(each.steps) + len(each.loop), default=None)
     if found is not None:
         answer, text = Answer.REFUTED, f"problem: {found.problem.name}\n  goal: {as_text(found.problem.goal)}\n{found}"
     else:
@@ -167,56 +165,41 @@ def verify_family(
         text = f"{answer.value} ({problems} problems, {explored} states with goals)"
     text += f"\n  too large: {listed(too_large)}" if too_large else ""
     wanted = "; ".join(sorted(" & ".join(map(str, sorted(kind))) for kind in kinds))
-    scope = f"\n  goals in which each object is wanted as in the problems given: {wanted}\n  {independence}"
+    scope = f"\n  goals in which each object is wanted as in the problems given: {wanted}\n  {independence(looked)}"
     return Verdict(answer, explored, text, found, scope)
 
 
-def _is_start(state: Facts, problem: Problem, starts: Starts) -> bool:
-    if starts == "initial":
-        return state == problem.state
-    return starts == "any" or all(atom in state for atom in problem.state if not atom.terms)
-
-
-class Independence:
-    """Whether each goal can be achieved while those that hold stay, in any order or in that of the rules.
+def independence(looked: Iterable[tuple[StateGraph, Facts, Sequence[int]]]) -> str:
+    """Say whether each goal can be achieved from states while those that hold stay, in any order or that of the rules.
 
     Rules that are learned goal by goal then solve problems of any size, if none takes more than C actions.
     """
-
-    def __init__(self) -> None:
-        self._bounds: dict[int, int] = {}  # how many actions a goal takes at most, by the number of objects
-        self._dependence = self._order = self._luck = ""
-
-    def look(self, graph: StateGraph, goal: Facts, starts: Iterable[int]) -> None:
-        """Look whether each further fact of a goal can be achieved from these states."""
-
-        @cache
-        def steps(kept: Facts, fact: Atom) -> dict[int, int]:
-            inside = frozenset(state for state in graph.attainable(goal) if kept <= graph.facts(state))
-            return graph.sure_distances(frozenset({fact}), inside)
-
-        self._order = " in the order of the rules" if graph.orders else ""
-        self._luck = "" if graph.domain.is_deterministic else ", with luck"
-        for state in starts if not self._dependence else ():
+    bounds: dict[int, int] = {}  # how many actions a goal takes at most, by the number of objects
+    order = luck = ""
+    for graph, goal, starts in looked:
+        steps = cache(partial(_steps_keeping, graph, goal))
+        order = " in the order of the rules" if graph.orders else ""
+        luck = "" if graph.domain.is_deterministic else ", with luck"
+        for state in starts:
             kept = goal & graph.facts(state)
             for fact in sorted(graph.in_turn(state, goal) - kept):
                 if state not in steps(kept, fact):
                     single = (frozenset({each}) for each in sorted(kept))
                     undone = as_text(next((each for each in single if state not in steps(each, fact)), kept))
-                    here = as_text(graph.facts(state))
-                    self._dependence = f"{fact} cannot be achieved while {undone} stays, as from {here}"
-                    return
+                    why = f"{fact} cannot be achieved while {undone} stays, as from {as_text(graph.facts(state))}"
+                    return f"goals depend on each other{order}: {why}"
                 size = len(graph.objects)
-                self._bounds[size] = max(self._bounds.get(size, 0), steps(kept, fact)[state])
+                bounds[size] = max(bounds.get(size, 0), steps(kept, fact)[state])
+    bound = max(bounds.values(), default=0)
+    fewer = max((bound for size, bound in bounds.items() if size < max(bounds)), default=bound)
+    grows = f", but {fewer} with fewer objects: it may grow with them" if fewer < bound else ""
+    return f"goals are independent{order}: each takes at most C = {bound} actions that undo none{luck}{grows}"
 
-    def __str__(self) -> str:
-        if self._dependence:
-            return f"goals depend on each other{self._order}: {self._dependence}"
-        bound = max(self._bounds.values(), default=0)
-        fewer = max((bound for size, bound in self._bounds.items() if size < max(self._bounds)), default=bound)
-        grows = f", but {fewer} with fewer objects: it may grow with them" if fewer < bound else ""
-        takes = f"each takes at most C = {bound} actions that undo none"
-        return f"goals are independent{self._order}: {takes}{self._luck}{grows}"
+
+def _steps_keeping(graph: StateGraph, goal: Facts, kept: Facts, fact: Atom) -> dict[int, int]:
+    """Return from how far a policy surely makes a fact true, the goal staying attainable and what is kept true."""
+    inside = frozenset(state for state in graph.attainable(goal) if kept <= graph.facts(state))
+    return graph.sure_distances(frozenset({fact}), inside)
 
 
 # The shortest way to fail
@@ -236,11 +219,9 @@ def counterexample(graph: StateGraph, goal: Facts, runs: PolicyRuns) -> Countere
         return None
     end = path[-1]
     refused = next((choice.label.action for choice in runs.choices[end] if not choice.outcomes), None)
-    ending = Ending.LOOP if loop else Ending.NOT_APPLICABLE if refused else Ending.NO_RULE
     state, made = graph.situations[path[0][0]]
     problem = replace(graph.problem, objects={**graph.problem.objects, **dict(made)}, state=state, goal=goal)
-    missed = goal - graph.facts(end[0])
-    return Counterexample(problem, ending, (*steps(path),), missed, (*steps([end, *loop]),), refused)
+    return Counterexample(problem, (*steps(path),), (*steps([end, *loop]),), refused)
 
 
 def shortest_failure(runs: PolicyRuns) -> tuple[Sequence[Node], Sequence[Node]]:
