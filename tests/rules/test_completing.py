@@ -78,8 +78,8 @@ def test_every_small_problem_that_can_be_solved_is_solved(name: str) -> None:
     commitments = {found.commit, found.commit or "and with commitment, too" in found.statement}
     problems = 0
     predicates = goal_predicates(seeds(name))
-    for _, _, graph, goals in small_problems(grown, predicates, domain, found.rules, 2000):
-        assert graph is not None
+    for _, graph, goals in small_problems(grown, predicates, domain, found.rules, 2000):
+        assert goals is not None
         for goal in goals:
             for state in graph.attainable(goal):
                 problem = Problem("p", name, graph.objects, graph.facts(state), goal)

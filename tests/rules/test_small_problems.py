@@ -5,12 +5,11 @@ from __future__ import annotations
 import pytest
 from notation import facts
 
-from bilevel.rules.rule_file import parse_rules
 from bilevel.rules.small_problems import (
     grow,
     grown_problems,
     parse_counts,
-    states_and_goals,
+    small_problems,
     symmetries,
 )
 from bilevel.symbolic.domain import BadInput, Problem
@@ -48,19 +47,18 @@ def test_the_seed_s_own_objects_come_first_and_what_is_left_out_takes_its_facts_
 
 
 def test_goals_are_the_sets_of_facts_that_some_state_has() -> None:
-    small = states_and_goals(grow(blocks(), BLOCKS, {"block": 2, "place": 2}), {"at"}, BLOCKS, (), 100)
-    assert small is not None
-    assert small[1] == [facts("at b1 l1"), facts("at b1 l1, at b2 l2")]
-    assert states_and_goals(blocks(), {"at"}, BLOCKS, (), 2) is None
+    pair = grow(blocks(), BLOCKS, {"block": 2, "place": 2})
+    ((_, _, goals),) = small_problems([({}, pair)], {"at"}, BLOCKS, (), 100)
+    assert goals == [facts("at b1 l1"), facts("at b1 l1, at b2 l2")]
+    assert [goals for *_, goals in small_problems([({}, blocks()), ({}, pair)], {"at"}, BLOCKS, (), 2)] == [None, None]
 
 
 def test_symmetries_are_the_renamings_that_keep_the_state() -> None:
     problem = grow(blocks(), BLOCKS, {"block": 3, "place": 2})
-    assert len(symmetries(problem, ())) == 6 * 2
-    assert len(symmetries(problem, parse_rules("1: clear(b1) -> pick(b1)"))) == 2 * 2
+    assert len(symmetries(problem)) == 6 * 2
     placed = grow(blocks(init="(at b1 l1) (clear b1) (gripper-free)"), BLOCKS, {"block": 3, "place": 2})
     pairs = facts("at b1 l1, at b3 l2")
-    assert [substitute_all(pairs, names) for names in symmetries(placed, ())] == [pairs, facts("at b2 l2, at b3 l1")]
+    assert [substitute_all(pairs, names) for names in symmetries(placed)] == [pairs, facts("at b2 l2, at b3 l1")]
 
 
 @pytest.mark.parametrize(

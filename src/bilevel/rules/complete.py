@@ -14,7 +14,7 @@ and fewer, as long as the policy fails nowhere.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from itertools import accumulate, chain, islice
@@ -28,7 +28,6 @@ from bilevel.rules.rule import Rule, canonical, orders_of
 from bilevel.rules.rule_file import check_rules
 from bilevel.rules.small_problems import (
     Size,
-    SmallProblem,
     goal_predicates,
     grown_problems,
     namings,
@@ -103,7 +102,7 @@ def complete_rules(
     def completed(generalise: bool) -> Completion:
         completer = Completer(rules, domain, budget, callback)
         for _ in range(MOST_ROUNDS):
-            completer.complete([*small_problems(grown, predicates, domain, completer.rules, max_states)], generalise)
+            completer.complete(small_problems(grown, predicates, domain, completer.rules, max_states), generalise)
             before = completer.rules
             completer.try_larger(larger, plan_for)
             if completer.rules == before:
@@ -132,15 +131,18 @@ class Completer:
         self._budget = budget
         self._last = max((rule.priority for rule in given), default=0)
 
-    def complete(self, small: Sequence[SmallProblem], generalise: bool) -> None:
+    def complete(self, small: Iterable[tuple[Size, StateGraph, list[Facts] | None]], generalise: bool) -> None:
         """Add what is missing in small problems, then simplify."""
-        self._small = [each for each in small if each.goals]
-        self._too_large = [problem.name for _, problem, graph, _ in small if graph is None]
+        self._small, self._too_large = list[tuple[Size, Problem]](), list[str]()
         self._graphs, self._jobs = list[StateGraph](), list[tuple[StateGraph, Facts]]()
-        for _, problem, graph, goals in self._small:
-            if graph and not any(_is_part_of(problem, other) for other in self._graphs):
-                self._graphs.append(graph)
-                self._jobs += [(graph, goal) for goal in goals]
+        for size, graph, goals in small:
+            if goals is None:
+                self._too_large.append(graph.problem.name)
+            elif goals:
+                self._small.append((size, graph.problem))
+                if not any(_is_part_of(graph.problem, other) for other in self._graphs):
+                    self._graphs.append(graph)
+                    self._jobs += [(graph, goal) for goal in goals]
         self._learned: set[object] = set()  # ways that have been learned from, which give nothing new
         self.commit = self.is_finished = False
         self.unsolved: list[tuple[StateGraph, Facts]] = []
@@ -305,7 +307,7 @@ class Completer:
             else:
                 also = "and with commitment, too" if self._fails_nowhere(True) else "not with commitment"
                 lines.append(f"this holds for the memoryless policy, {also}")
-            known = {atom.predicate for each in self._small for atom in each.problem.state}
+            known = {atom.predicate for _, problem in self._small for atom in problem.state}
             if static := sorted(known.intersection(static_predicates(self.domain))):
                 lines.append(f"facts that no action changes are as in the problems given: {', '.join(static)}")
         if self._too_large:
@@ -322,9 +324,9 @@ def _is_part_of(problem: Problem, graph: StateGraph) -> bool:
     return any(Situation(substitute_all(problem.state, renaming)) in graph.numbers for renaming in renamings)
 
 
-def described(small: Sequence[SmallProblem]) -> str:
+def described(small: Iterable[tuple[Size, Problem]]) -> str:
     """Return the largest of these sizes in words: up to 3 blocks and 4 places."""
-    sizes = [Counter(each.size or each.problem.objects.values()) for each in small]
+    sizes = [Counter(size or problem.objects.values()) for size, problem in small]
     distinct = [size for place, size in enumerate(sizes) if size not in sizes[:place]]
     largest = [size for size in distinct if not any(size < other for other in distinct)]
     return listed([f"up to {' and '.join(_counted(*each) for each in size.items())}" for size in largest])

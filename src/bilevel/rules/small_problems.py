@@ -16,10 +16,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import chain, combinations, groupby, islice, permutations, product
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 from bilevel.rules.matching import narrowest_join
-from bilevel.rules.rule import Rule, orders_of
+from bilevel.rules.rule import Rule
 from bilevel.rules.state_graph import StateGraph
 from bilevel.symbolic.domain import EQUALITY, Atom, BadInput, Domain, Facts, Parameter, Problem
 from bilevel.symbolic.plans import Nature
@@ -46,18 +46,6 @@ _COUNT = re.compile(r"[0-9]{1,9}")  # Python refuses to convert thousands of dig
 Size = Mapping[str, int]  # how many objects of each growing type
 
 
-class SmallProblem(NamedTuple):
-    """A problem with all its states and its goals up to names; without a graph where it has too many of either.
-
-    `size` says how many objects of each growing type it has.
-    """
-
-    size: Size
-    problem: Problem
-    graph: StateGraph | None
-    goals: Sequence[Facts] = ()
-
-
 def parse_counts(texts: Iterable[str]) -> dict[str, int]:
     """Return the most objects of each growing type, from texts such as `block=4` and `colour+tray=3`."""
     counts = {}
@@ -80,13 +68,12 @@ def grown_problems(seeds: Sequence[Problem], domain: Domain, counts: Size | None
         raise BadInput(f"these are more than {MOST_SIZES} sizes of problems; grow fewer types, or by fewer objects")
     if not goal_predicates(seeds):
         raise BadInput("no problem with a goal to start from: goals are made of the predicates of the problems' goals")
-    single = single_facts(seeds, domain) if counts else set()
     grown = [(size, grow(seed, domain, size)) for seed in seeds for size in sizes(counts or own_counts(seed)) or [{}]]
     distinct: dict[object, tuple[Size, Problem]] = {}
     for size, problem in sorted(grown, key=lambda each: len(each[1].objects)):
-        if is_plausible(problem, domain, single):
-            distinct.setdefault((tuple(sorted(problem.objects.items())), problem.state), (size, problem))
-    return [*distinct.values()]
+        distinct.setdefault((frozenset(problem.objects.items()), problem.state), (size, problem))
+    kept = plausible([problem for _, problem in distinct.values()], seeds if counts else (), domain)
+    return [(size, problem) for size, problem in distinct.values() if problem in kept]
 
 
 def goal_predicates(seeds: Sequence[Problem]) -> frozenset[str]:
@@ -118,26 +105,36 @@ def sizes(counts: Size) -> list[Size]:
     return [dict(zip(counts, n, strict=True)) for n in product(*(range(1, n + 1) for n in counts.values()))]
 
 
-def grow(problem: Problem, domain: Domain, counts: Mapping[str, int]) -> Problem:
+def grow(problem: Problem, domain: Domain, counts: Size) -> Problem:
     """Return the problem with exactly so many objects of each type; of its goal, what its remaining objects leave."""
     if not counts:
         return problem
-    objects = {name: kind for name, kind in problem.objects.items() if _growing(kind, domain, counts) is None}
+    own: dict[str, list[str]] = {growing: [] for key in counts for growing in key.split("+")}  # growing objects
+    objects: dict[str, str] = {}
+    for name, kind in problem.objects.items():
+        growing = next((growing for growing in own if domain.is_subtype(kind, growing)), None)
+        if growing is None:
+            objects[name] = kind
+        else:
+            own[growing].append(name)
     taken = {**problem.objects, **domain.constants}
     clones: dict[str, list[str]] = {}  # of the last object of each growing type
-    for key, count in counts.items():
-        for growing in key.split("+"):
-            own = [n for n, k in problem.objects.items() if _growing(k, domain, counts) == growing]
-            if not own:
-                raise BadInput(f"problem '{problem.name}' has no object of type '{growing}' to clone; give it one")
-            last, kind = own[-1], problem.objects[own[-1]]
-            clones[last] = []
-            for _ in range(count - len(own)):
-                clones[last].append(new_object(Parameter("?clone", last.rstrip("0123456789") or kind), taken))
-                taken[clones[last][-1]] = kind
-            objects.update({name: taken[name] for name in [*own[:count], *clones[last]]})
+    for growing, count in ((growing, count) for key, count in counts.items() for growing in key.split("+")):
+        if not own[growing]:
+            raise BadInput(f"problem '{problem.name}' has no object of type '{growing}' to clone; give it one")
+        last = own[growing][-1]
+        variable = Parameter("?clone", last.rstrip("0123456789") or taken[last])
+        clones[last] = []
+        for _ in range(count - len(own[growing])):
+            clones[last].append(new_object(variable, taken))
+            taken[clones[last][-1]] = taken[last]
+        objects.update({name: taken[name] for name in [*own[growing][:count], *clones[last]]})
+    state = set(problem.state)
+    for atom in problem.state:  # first clones go together, second clones, and so on
+        replaced = [term for term in dict.fromkeys(atom.terms) if term in clones]
+        for together in zip(*(clones[term] for term in replaced), strict=False):
+            state.add(substitute(atom, dict(zip(replaced, together, strict=True))))
     known = objects.keys() | domain.constants.keys()
-    state = problem.state.union(_cloned(problem.state, clones))
     return Problem(
         ", ".join([problem.name, *(f"{key}={count}" for key, count in counts.items())]),
         problem.domain_name,
@@ -147,50 +144,33 @@ def grow(problem: Problem, domain: Domain, counts: Mapping[str, int]) -> Problem
     )
 
 
-def _growing(kind: str, domain: Domain, counts: Mapping[str, int]) -> str | None:
-    """Return the first growing type that objects of this kind belong to."""
-    types = (growing for key in counts for growing in key.split("+"))
-    return next((growing for growing in types if domain.is_subtype(kind, growing)), None)
+def plausible(problems: Sequence[Problem], seeds: Sequence[Problem], domain: Domain) -> list[Problem]:
+    """Return the problems in which no object is in two places at once just because one of them was cloned.
 
-
-def _cloned(facts: Facts, clones: Mapping[str, Sequence[str]]) -> Iterator[Atom]:
-    """Yield each fact with the cloned objects replaced by their first clones, by their second ones and so on."""
-    for atom in facts:
-        replaced = [term for term in dict.fromkeys(atom.terms) if term in clones]
-        for together in zip(*(clones[term] for term in replaced), strict=False):
-            yield substitute(atom, dict(zip(replaced, together, strict=True)))
-
-
-def single_facts(seeds: Sequence[Problem], domain: Domain) -> set[tuple[str, int, str]]:
-    """Return which facts can be true of an object of some type at one place for one other object at a time.
-
-    For example `("at", 0, "block")`: no state that the seeds' actions lead to has a block at two places, though there
-    are two.
+    No state that the seeds' actions lead to has a block at two places, though there are two; so none may begin so.
     """
+
+    def counted(facts: Facts, objects: Mapping[str, str]) -> Iterator[tuple[tuple[str, int, str], int]]:
+        """Yield how often an object of a type comes first or second in facts of a predicate with two arguments."""
+        found = Counter((atom.predicate, i, atom.terms[i]) for atom in facts if len(atom.terms) == 2 for i in (0, 1))
+        for (predicate, place, name), count in found.items():
+            if name in objects:
+                yield (predicate, place, objects[name]), count
+
     most: Counter[tuple[str, int, str]] = Counter()
     for seed in seeds:
         graph = StateGraph(domain, seed)
         graph.explore(MOST_EXPLORED)
         for facts, _ in graph.situations:
-            for (predicate, place, name), count in _occurrences(facts).items():
+            for (predicate, place, kind), count in counted(facts, graph.objects):
                 other = domain.predicates[predicate].parameters[1 - place].type
-                others = [kind for kind in graph.objects.values() if domain.is_subtype(kind, other)]
-                if len(others) > 1 and name in graph.objects:
-                    key = predicate, place, graph.objects[name]
-                    most[key] = max(most[key], count)
-    return {key for key, count in most.items() if count == 1}
-
-
-def _occurrences(facts: Facts) -> Counter[tuple[str, int, str]]:
-    """Return how often each object comes first and second in facts of each predicate with two arguments."""
-    return Counter((atom.predicate, i, atom.terms[i]) for atom in facts if len(atom.terms) == 2 for i in (0, 1))
-
-
-def is_plausible(problem: Problem, domain: Domain, single: Set[tuple[str, int, str]]) -> bool:
-    """Return whether no object is in two places at once just because one of them was cloned."""
-    types = problem.all_objects(domain)
-    occurrences = _occurrences(problem.state).items()
-    return all(count == 1 or (p, place, types[name]) not in single for (p, place, name), count in occurrences)
+                if sum(domain.is_subtype(each, other) for each in graph.objects.values()) > 1:
+                    most[predicate, place, kind] = max(most[predicate, place, kind], count)
+    return [
+        problem
+        for problem in problems
+        if all(count == 1 or most[key] != 1 for key, count in counted(problem.state, problem.all_objects(domain)))
+    ]
 
 
 # States and goals
@@ -198,39 +178,39 @@ def is_plausible(problem: Problem, domain: Domain, single: Set[tuple[str, int, s
 
 def small_problems(
     grown: Iterable[tuple[Size, Problem]], predicates: Set[str], domain: Domain, rules: Sequence[Rule], most: int
-) -> Iterator[SmallProblem]:
-    """Yield each grown problem with its states and goals; with none where it, or a part of it, is too large."""
+) -> Iterator[tuple[Size, StateGraph, list[Facts] | None]]:
+    """Yield the states and the goals of each grown problem; no goals where it, or a part of it, is too large."""
     too_large: list[Problem] = []
     for size, problem in grown:
-        found = None
+        graph, goals = StateGraph(domain, problem, rules), None
         if not any(problem.objects.items() >= p.objects.items() and problem.state >= p.state for p in too_large):
-            found = states_and_goals(problem, predicates, domain, rules, most)
-        too_large += [] if found else [problem]
-        yield SmallProblem(size, problem, *(found or (None,)))
+            goals = all_goals(graph, predicates, most)
+        too_large += [problem] if goals is None else []
+        yield size, graph, goals
 
 
-def states_and_goals(
-    problem: Problem, predicates: Set[str], domain: Domain, rules: Sequence[Rule], most: int
-) -> tuple[StateGraph, list[Facts]] | None:
-    """Return all states and goals of a problem, unless there are more than so many of either.
+def all_goals(graph: StateGraph, predicates: Set[str], most: int) -> list[Facts] | None:
+    """Return all goals of a problem, whose states are explored, unless there are more than so many of either.
 
-    Its goals are the sets of facts of these predicates, about the problem's own objects, that some state has, and that
-    are not empty; one of each kind that is the same up to names.
+    They are the sets of facts of these predicates, about the problem's own objects, that some state has, and that are
+    not empty; one of each kind that is the same up to names, the smallest first.
     """
-    graph = StateGraph(domain, problem, rules)
     if not graph.explore(most):
         return None
     possible = frozenset(atom for facts, _ in graph.situations for atom in facts if atom.predicate in predicates)
     graph.goal_facts = frozenset(atom for atom in possible if graph.objects.keys() >= set(atom.terms))
     goals: set[Facts] = set()
     for facts in sorted({graph.goal_facts & facts for facts, _ in graph.situations}, key=sorted):
-        if 2 ** len(facts) > MOST_GOALS:
+        if 2 ** len(facts) > MOST_GOALS or len(goals) > MOST_GOALS:
             return None
         goals.update(frozenset(goal) for size in range(1, len(facts) + 1) for goal in combinations(facts, size))
-        if len(goals) > MOST_GOALS:
-            return None
-    distinct = distinct_goals(sorted(goals, key=sorted), symmetries(problem, rules))
-    return (graph, distinct) if len(distinct) <= most else None
+    renamings = symmetries(graph.problem)
+    seen, distinct = set[Facts](), list[Facts]()
+    for goal in sorted(goals, key=sorted):
+        if goal not in seen:
+            distinct.append(goal)
+            seen.update(substitute_all(goal, names) for names in renamings)
+    return sorted(distinct, key=lambda goal: (len(goal), sorted(goal))) if len(distinct) <= most else None
 
 
 def namings(objects: Mapping[str, str], others: Mapping[str, str]) -> Iterator[dict[str, str]]:
@@ -243,24 +223,10 @@ def namings(objects: Mapping[str, str], others: Mapping[str, str]) -> Iterator[d
             yield dict(zip(own, chain(*order), strict=True))
 
 
-def symmetries(problem: Problem, rules: Sequence[Rule]) -> list[dict[str, str]]:
-    """Return the renamings of objects that leave the problem's state and the rules as they are, the identity first."""
-    said = [*rules, *(order.as_rule() for order in orders_of(rules))]
-    fixed = {term for rule in said for atom in (*rule.atoms, rule.action) for term in atom[1]}
-    objects = {name: kind for name, kind in problem.objects.items() if name not in fixed}
-    candidates = islice(namings(objects, objects), MOST_RENAMINGS)
+def symmetries(problem: Problem) -> list[dict[str, str]]:
+    """Return the renamings of objects that leave the problem's state as it is, the identity first; some are tried."""
+    candidates = islice(namings(problem.objects, problem.objects), MOST_RENAMINGS)
     return [n for n in candidates if all(substitute(atom, n) in problem.state for atom in problem.state)]
-
-
-def distinct_goals(candidates: Iterable[Facts], renamings: Sequence[Mapping[str, str]]) -> list[Facts]:
-    """Return one goal of each kind that is the same up to renaming, the smallest goals first."""
-    seen: set[Facts] = set()
-    distinct = []
-    for goal in candidates:
-        if goal not in seen:
-            distinct.append(goal)
-            seen.update(substitute_all(goal, names) for names in renamings)
-    return sorted(distinct, key=lambda goal: (len(goal), sorted(goal)))
 
 
 # Larger problems: they begin and end where random actions lead
@@ -273,10 +239,10 @@ def random_larger_problems(
 
     Without counts they have twice as many objects as the seeds of each type that has several.
     """
-    predicates, single = goal_predicates(seeds), single_facts(seeds, domain)
+    predicates = goal_predicates(seeds)
     sizes = [{key: LARGER * count for key, count in (counts or own_counts(p)).items()} for p in seeds]
     larger = [grow(problem, domain, size) for problem, size in zip(seeds, sizes, strict=True)]
-    larger = [problem for problem in larger if is_plausible(problem, domain, single)] or larger
+    larger = plausible(larger, seeds, domain) or larger
     for n in range(number):
         rng, grown = random.Random(f"{seed} {n}"), larger[n % len(larger)]
         nature, steps = Nature(domain, grown.all_objects(domain), rng), STEPS_PER_OBJECT * len(grown.objects)

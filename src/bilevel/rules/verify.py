@@ -138,13 +138,13 @@ def verify_family(
     too_large, looked = list[str](), list[tuple[StateGraph, Facts, Sequence[int]]]()
     failures: list[Counterexample] = []
     grown = grown_problems(seeds, domain, counts)
-    for _, problem, graph, goals in small_problems(grown, goal_predicates(seeds), domain, rules, max_states):
-        if graph is None:
-            too_large.append(problem.name)
+    for _, graph, goals in small_problems(grown, goal_predicates(seeds), domain, rules, max_states):
+        if goals is None:
+            too_large.append(graph.problem.name)
             continue
         begins: Sequence[int] = [0] if starts == "initial" else range(len(graph))
         if starts == "at-rest":
-            resting = {atom for atom in problem.state if not atom.terms}
+            resting = {atom for atom in graph.problem.state if not atom.terms}
             begins = [state for state in begins if resting <= graph.facts(state)]
         for goal in (goal for goal in goals if wanted_kinds(goal, graph.objects) <= kinds):
             starting = [state for state in begins if state in graph.attainable(goal)]
