@@ -14,7 +14,6 @@ from bilevel.planning.fond import fond
 from bilevel.planning.planner import ContingentPolicy, Deadline, Decision
 from bilevel.planning.strong_cyclic import PolicyKind, check_policy, is_proved
 from bilevel.symbolic.domain import Action, Atom, Domain, Facts, Outcome, Predicate, Problem, Schema
-from bilevel.symbolic.exploration import Choice
 from bilevel.symbolic.pddl import parse_domain, parse_problem
 from bilevel.symbolic.semantics import Condition
 
@@ -53,7 +52,7 @@ def test_a_cycle_that_can_be_left_is_fine() -> None:
     assert verdict.is_strong_cyclic
     assert str(verdict) == "checked: strong-cyclic, 3 reachable states"
     graph, start, shown, rich = verdict.graph, ONE_COIN.state, frozenset({HEADS}), frozenset({HEADS, Atom("rich")})
-    assert graph.choices == {start: (Choice(FLIP, (shown, start)),), shown: (Choice(WIN, (rich,)),), rich: ()}
+    assert graph.choices == {start: ((FLIP, (shown, start)),), shown: ((WIN, (rich,)),), rich: ()}
     assert (graph.goals, graph.path(rich)) == ({rich}, [start, shown, rich])
 
 

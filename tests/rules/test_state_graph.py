@@ -73,7 +73,7 @@ def assert_agrees(graph: StateGraph, rules: Sequence[Rule], goal: Facts) -> int:
         for (state, committed), chosen in graph.follow(goal, range(len(graph)), commit=commit).choices.items():
             facts = graph.facts(state)
             expected = tied(rules, domain, facts, goal, objects, committed) if not goal <= facts else []
-            assert {choice.label.action for choice in chosen} == {match.action for match in expected}
+            assert {instance.action for instance, _ in chosen} == {match.action for match in expected}
         fails = [
             state
             for state in graph.attainable(goal)

@@ -8,14 +8,14 @@ import pytest
 
 from bilevel.symbolic.exploration import Choice, PolicyGraph, explore_policy
 
-Choices = dict[int, list[Choice[int, str]] | None]  # of each state; `None` for a goal
+Choices = dict[int, list[Choice[str, int]] | None]  # of each state; `None` for a goal
 
 
 def random_choices(rng: random.Random, count: int = 8) -> Choices:
     """Up to two choices in a state, some of which cannot be done, and a few goals."""
 
-    def choice() -> Choice[int, str]:
-        return Choice("act", tuple({rng.randrange(count) for _ in range(rng.choice([0, 1, 1, 2, 2]))}))
+    def choice() -> Choice[str, int]:
+        return ("act", tuple({rng.randrange(count) for _ in range(rng.choice([0, 1, 1, 2, 2]))}))
 
     return {s: None if rng.random() < 0.2 else [choice() for _ in range(rng.randrange(3))] for s in range(count)}
 
@@ -29,7 +29,7 @@ def trapped(graph: PolicyGraph[int, str]) -> set[int]:
 
 
 def may_stay(graph: PolicyGraph[int, str], state: int, inside: set[int]) -> bool:
-    return not graph.choices[state] or any(inside.issuperset(choice.outcomes) for choice in graph.choices[state])
+    return not graph.choices[state] or any(inside.issuperset(after) for _, after in graph.choices[state])
 
 
 @pytest.mark.parametrize("seed", range(300))
@@ -39,7 +39,7 @@ def test_traps_are_as_defined_and_paths_are_shortest(seed: int) -> None:
     assert graph.traps() == trapped(graph)
     distances = {0: 0}
     for state in (queue := [0]):  # grows while it is read
-        for after in (after for choice in choices[state] or () for after in choice.outcomes):
+        for after in (after for _, outcomes in choices[state] or () for after in outcomes):
             if after not in distances:
                 distances[after] = distances[state] + 1
                 queue.append(after)

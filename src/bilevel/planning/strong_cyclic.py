@@ -82,33 +82,33 @@ def check_policy(
     try:
         domain, problem, _ = remember_newest(domain, problem)
     except NoModel as error:
-        empty: ActionGraph = PolicyGraph({}, frozenset(), {problem.state: None}, complete=False)
+        empty: ActionGraph = PolicyGraph({}, set(), {problem.state: None})
         return PolicyCheck(PolicyKind.UNKNOWN, empty, str(error).partition(":")[0])
     objects = problem.all_objects(domain)
 
-    def choices_in(state: Facts) -> list[Choice[Facts, Action]] | None:
+    def choices_in(state: Facts) -> list[Choice[Action, Facts]] | None:
         if is_solved(problem, state):
             return None
         action = choose(state)
         if action is None:
             return []
         if _obstacle(domain, objects, state, action):
-            return [Choice(action, ())]
+            return [(action, ())]
         after = successors(state, ground_action(domain, action), domain, objects)
-        return [Choice(action, tuple(dict.fromkeys(after)))]
+        return [(action, tuple(dict.fromkeys(after)))]
 
     is_time_up = (lambda: deadline.seconds_left <= 0) if deadline else lambda: False
     graph = explore_policy([problem.state], choices_in, max_states, first_stop=True, is_time_up=is_time_up)
+    explored = len(graph.choices)
+    if explored and graph.stops(last := [*graph.choices][-1]):
+        reason = _obstacle(domain, objects, last, action_in(graph, last))
+        return PolicyCheck(PolicyKind.NOT_CLOSED, graph, f"{_story(graph, last)} {reason}")
     if graph.complete:
         trapped = graph.traps()
         if not trapped:
             return PolicyCheck(PolicyKind.STRONG_CYCLIC, graph)
         first = next(state for state in graph.choices if state in trapped)
         return PolicyCheck(PolicyKind.NOT_PROPER, graph, f"{_story(graph, first)} the goal is out of reach for ever")
-    explored = len(graph.choices)
-    if explored and graph.stops(last := [*graph.choices][-1]):
-        reason = _obstacle(domain, objects, last, action_in(graph, last))
-        return PolicyCheck(PolicyKind.NOT_CLOSED, graph, f"{_story(graph, last)} {reason}")
     if explored >= max_states:
         return PolicyCheck(PolicyKind.UNKNOWN, graph, f"there are more than {max_states} reachable states")
     return PolicyCheck(PolicyKind.UNKNOWN, graph, f"the time was up after {explored} reachable states")
@@ -128,7 +128,7 @@ def _obstacle(domain: Domain, objects: Mapping[str, str], state: Facts, action: 
 
 def action_in(graph: ActionGraph, state: Facts) -> Action | None:
     """What the policy does in an explored state; `None` where the goal is reached, and where it has no action."""
-    return next((choice.label for choice in graph.choices[state]), None)
+    return next((action for action, _ in graph.choices[state]), None)
 
 
 def _story(graph: ActionGraph, state: Facts) -> str:

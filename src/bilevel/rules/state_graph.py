@@ -159,7 +159,7 @@ class StateGraph:
             state: [results for _, results in self.moves(state) if inside.issuperset(results)]
             for state in sorted(inside)
         }
-        return distances(ways, [state for state in ways if wanted <= self.facts(state)], any)
+        return distances(ways, [state for state in ways if wanted <= self.facts(state)], every=False)
 
     # What the rules do
 
@@ -221,7 +221,7 @@ class StateGraph:
             ready = (each for each in self.instances(state) if each.needed <= goals and served in (None, each.served))
             return next((list(tied) for _, tied in groupby(ready, key=itemgetter(0, 1))), [])
 
-        def choices_in(node: Node) -> list[Choice[Node, Instance]] | None:
+        def choices_in(node: Node) -> list[Choice[Instance, Node]] | None:
             state, committed = node
             if goal <= self.facts(state):
                 return None
@@ -229,11 +229,11 @@ class StateGraph:
             tied = first_ready(state, goals, committed) or first_ready(state, goals, None)
             if not every_tie and len(self.situations[state].made) < 2:
                 tied = tied[:1]
-            choices = dict[tuple[Action, Atom | None], Choice[Node, Instance]]()
+            choices = dict[tuple[Action, Atom | None], Choice[Instance, Node]]()
             for each in tied:
                 aim = each.served if commit else None
                 after = [(then, None if aim in self.facts(then) else aim) for then in self.results(state, each.action)]
-                choices.setdefault((each.action, aim), Choice(each, tuple(after)))
+                choices.setdefault((each.action, aim), (each, after))
             return [*choices.values()]
 
         return explore_policy([(state, None) for state in starts], choices_in, max_states, first_stop)

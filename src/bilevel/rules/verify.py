@@ -210,7 +210,7 @@ def counterexample(graph: StateGraph, goal: Facts, runs: PolicyRuns) -> Countere
 
     def steps(path: Sequence[Node]) -> Iterator[Step]:
         for node, after in pairwise(path):
-            instance = next(choice.label for choice in runs.choices[node] if after in choice.outcomes)
+            instance = next(instance for instance, outcomes in runs.choices[node] if after in outcomes)
             outcome = graph.results(node[0], instance.action)[after[0]]
             yield Step(instance.rule, instance.action, outcome, graph.facts(after[0]))
 
@@ -218,7 +218,7 @@ def counterexample(graph: StateGraph, goal: Facts, runs: PolicyRuns) -> Countere
     if not path:
         return None
     end = path[-1]
-    refused = next((choice.label.action for choice in runs.choices[end] if not choice.outcomes), None)
+    refused = next((instance.action for instance, outcomes in runs.choices[end] if not outcomes), None)
     state, made = graph.situations[path[0][0]]
     problem = replace(graph.problem, objects={**graph.problem.objects, **dict(made)}, state=state, goal=goal)
     return Counterexample(problem, (*steps(path),), (*steps([end, *loop]),), refused)
@@ -233,11 +233,11 @@ def shortest_failure(runs: PolicyRuns) -> tuple[Sequence[Node], Sequence[Node]]:
         return runs.path(stop), []
     trapped: Collection[Node] = runs.traps() if runs.complete else ()
 
-    def staying(node: Node) -> list[Choice[Node, Instance]]:
-        return [choice for choice in runs.choices[node] if all(after in trapped for after in choice.outcomes)]
+    def staying(node: Node) -> list[Choice[Instance, Node]]:
+        return [choice for choice in runs.choices[node] if all(after in trapped for after in choice[1])]
 
     for node in filter(trapped.__contains__, runs.choices):
-        loop = explore_policy((first for choice in staying(node) for first in choice.outcomes), staying)
+        loop = explore_policy((first for _, outcomes in staying(node) for first in outcomes), staying)
         if node in loop.parents:
             return runs.path(node), loop.path(node)
     return [], []
