@@ -18,7 +18,7 @@ import bilevel
 PACKAGE = Path(bilevel.__file__).parent
 
 # Modules that stand alone, below all that use them.
-TOOLS = ("files", "json_files", "metrics", "parallel", "progress", "seeds", "versions")
+TOOLS = ("files", "parallel", "progress", "seeds", "versions")
 NUMERICAL = ("numpy", "msgspec")
 
 
@@ -33,10 +33,10 @@ LAYERS: Mapping[str, Allowed] = {
     "native": Allowed(()),
     "symbolic": Allowed(("native",)),
     "rules": Allowed(("symbolic", "native", "progress")),
-    "planning": Allowed(("symbolic", "native", "files"), ("matplotlib",)),
+    "planning": Allowed(("symbolic", "native"), ("matplotlib",)),
     "rule_learning": Allowed(("symbolic", "rules", "planning"), ("numpy",)),
     "tasks": Allowed(("symbolic", "seeds"), (*NUMERICAL, "gymnasium")),
-    "lowlevel": Allowed(("symbolic", "tasks", "json_files", "seeds"), (*NUMERICAL, "torch", "safetensors")),
+    "lowlevel": Allowed(("symbolic", "tasks", "files", "seeds"), (*NUMERICAL, "torch", "safetensors")),
     "policies": Allowed(("symbolic", "rules", "planning", "tasks", "lowlevel", *TOOLS), (*NUMERICAL, "av", "PIL")),
     "viewer": Allowed(("symbolic", "rules", "tasks", "lowlevel", "policies", *TOOLS), (*NUMERICAL, "PIL")),
     "demonstrations": Allowed(
@@ -53,7 +53,7 @@ LAYERS: Mapping[str, Allowed] = {
     "learning": Allowed(
         (
             "symbolic", "rules", "planning", "tasks", "lowlevel", "policies", "demonstrations", "domain_learning",
-            "methods", "metrics", *TOOLS,
+            "methods", *TOOLS,
         ),
         (*NUMERICAL, "torch", "safetensors", "matplotlib"),
     ),
@@ -66,11 +66,9 @@ LAYERS: Mapping[str, Allowed] = {
         (*NUMERICAL, "filelock", "pandas", "matplotlib", "jinja2", "markupsafe", "av"),
     ),
     "cli": Allowed(("",), ("click", "joblib", "msgspec", "PIL")),
-    "files": Allowed(("symbolic.domain",), ("filelock",)),
-    "metrics": Allowed(("symbolic.domain", "files"), ("torch", "wandb")),
-    "json_files": Allowed(("symbolic.domain",), ("msgspec",)),
+    "files": Allowed(("symbolic.domain",), ("filelock", "msgspec")),
     "parallel": Allowed(("symbolic.domain",), ("joblib", "cloudpickle", "ray")),
-    "progress": Allowed(()),
+    "progress": Allowed(("symbolic.domain", "files"), ("torch", "wandb")),
     "seeds": Allowed((), ("numpy",)),
     "versions": Allowed(()),
     "__main__": Allowed(("cli",)),
@@ -85,9 +83,9 @@ ONLY_IN = {
         "lowlevel.training",
         "methods.end_to_end",
         "methods.lerobot_server",
-        "metrics",
+        "progress",
     ),
-    "wandb": ("metrics",),
+    "wandb": ("progress",),
     "minari": ("demonstrations.export", "demonstrations.importing.minari_reader"),
     "h5py": ("demonstrations.export", "demonstrations.importing"),
     "pyarrow": ("demonstrations.export", "demonstrations.importing.lerobot_reader"),

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import tiny_task
-from bilevel.metrics import open_log
+from bilevel.progress import open_log
 from command_line import refused, run_well
 
 EVALUATE = ("evaluate", f"{tiny_task.__file__}:TINY", "--method", "expert", "--objects", 1, "--output", "results.jsonl")

@@ -70,16 +70,17 @@ if TYPE_CHECKING:  # each public name once: `__getattr__` reads here where it is
 
 def __getattr__(name: str) -> Any:
     """Load a public name when it is first used; `__all__` has their names."""
-    import ast
+    import re
     from importlib import import_module
     from pathlib import Path
 
-    imports = [each for each in ast.walk(ast.parse(Path(__file__).read_bytes())) if isinstance(each, ast.ImportFrom)]
-    modules = {alias.asname: str(each.module) for each in imports for alias in each.names if alias.asname}
-    if name != "__all__" and name not in modules:
+    found = re.findall(r"from (\S+) import \w+ as (\w+)", Path(__file__).read_text(encoding="utf-8"))
+    modules = {public: module for module, public in found}
+    if name == "__all__":
+        return ["__version__", *sorted(modules)]
+    if name not in modules:
         raise AttributeError(f"module 'bilevel' has no attribute '{name}'")
-    names = ["__version__", *sorted(modules)]
-    globals()[name] = value = names if name == "__all__" else getattr(import_module(modules[name]), name)
+    globals()[name] = value = getattr(import_module(modules[name]), name)
     return value
 
 

@@ -1,20 +1,25 @@
-"""Files a person can rely on: either the old one or the whole new one, never half of it."""
+"""Files a person can rely on: written whole or not at all, and read as values that have been checked."""
 
 from __future__ import annotations
 
-import errno
 import glob
 import os
 import secrets
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import Annotated, TypeVar
+
+import msgspec
 
 from bilevel.symbolic.domain import BadInput
 
-LOCK = ".lock"  # in a folder that one process at a time works in
+Value = TypeVar("Value")
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]  # nothing that is counted is more
+Amount = Annotated[float, msgspec.Meta(ge=0, le=1e15)]  # of seconds, of mebibytes
+Name = Annotated[str, msgspec.Meta(max_length=1000, pattern=r"^[^\x00-\x1f\x7f-\x9f]*\Z")]  # a name, on one line
 
 
 @contextmanager
@@ -60,15 +65,14 @@ def require_writable(path: Path) -> None:
     """`BadInput` at once where writing would fail after long work; folders that are missing are made."""
     with writing(path):
         if path.is_dir():
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+            raise BadInput(f"{path}: cannot be written: Is a directory")
         if path.is_file() or not path.exists():
             target = Path(os.path.realpath(path))
             target.parent.mkdir(parents=True, exist_ok=True)
             tempfile.TemporaryFile(dir=target.parent).close()
 
 
-@contextmanager
-def folder_lock(folder: Path, doing: str, patience: float = 0.0) -> Iterator[None]:
+def folder_lock(folder: Path, doing: str, patience: float = 0.0) -> AbstractContextManager[object]:
     """Keep other processes from doing the same in a folder, which is made if need be; the lock goes with this process.
 
     Wait some seconds for another that is about to end; `BadInput` where it does not.
@@ -78,12 +82,10 @@ def folder_lock(folder: Path, doing: str, patience: float = 0.0) -> Iterator[Non
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         try:
-            lock = FileLock(folder / LOCK).acquire(timeout=patience)
+            return FileLock(folder / ".lock").acquire(timeout=patience)
         except Timeout:
             others = "wait for it or choose another --output"
             raise BadInput(f"{folder}: another process is {doing} here; {others}") from None
-    with lock:
-        yield
 
 
 @contextmanager
@@ -102,3 +104,29 @@ def new_folder(output: Path) -> Iterator[Path]:
         os.replace(unfinished, output)
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
+
+
+# JSON
+
+
+def decode(data: bytes | str, kind: type[Value], what: object) -> Value:
+    """Return the value in some JSON; `BadInput` says `what` it is where it is no JSON, or not of this kind."""
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise BadInput(f"{what}: {' '.join(str(error).split())}") from None
+
+
+def read_bytes(path: Path) -> bytes:
+    """The content of a file; `BadInput` where it cannot be read."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise BadInput(f"{path}: there is no such file") from None
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def encode(value: object, *, indent: int = 2) -> str:
+    """A value as JSON for a person to read."""
+    return msgspec.json.format(msgspec.json.encode(value), indent=indent).decode() + "\n"

@@ -50,13 +50,10 @@ def parallel(
         while items and (cores == 1 or left <= 2 * TO_START):
             yield here(items.pop(0))
             left = len(items) * (time.perf_counter() - began) / (total - len(items)) + 1e-9  # at the pace so far
-    if not items:
-        return
-    sent = partial(_call, _pickled(function)) if cluster or workers != 1 else function
-    if cluster:
-        yield from _on_cluster(sent, items, workers, cluster)
+    if cluster and items:
+        yield from _on_cluster(_sent(function), items, workers, cluster)
     elif (number := min(workers or cores, len(items), MOST_PER_CORE * cores)) > 1:
-        yield from _on_this_machine(sent, items, number)
+        yield from _on_this_machine(_sent(function), items, number)
     else:
         yield from map(function, items)
 
@@ -91,19 +88,18 @@ def _on_cluster(sent: Callable[[Item], Result], items: list[Item], workers: int 
         raise WorkerDied("a worker of the cluster ended early, perhaps for want of memory") from None
 
 
-def _pickled(function: Callable[[Item], Result]) -> bytes:
-    """Return a function as it is sent to other processes."""
+def _sent(function: Callable[[Item], Result]) -> Callable[[Item], Result]:
+    """Return a function for other processes, each of which keeps one of it between its items."""
     import cloudpickle
 
     try:
-        data: bytes = cloudpickle.dumps(function)
+        return partial(_call, cloudpickle.dumps(function))
     except (pickle.PicklingError, TypeError, AttributeError) as error:
         remedy = "use 1 worker, or name the task as file.py:task"
         raise BadInput(f"the work cannot be sent to other processes ({error}); {remedy}") from None
-    return data
 
 
-_loaded = lru_cache(maxsize=1)(pickle.loads)  # in a worker: it keeps the function between its items
+_loaded = lru_cache(maxsize=1)(pickle.loads)  # in a worker
 
 
 def _call(function: bytes, item: Any) -> Any:

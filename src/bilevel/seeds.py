@@ -9,9 +9,8 @@ _DAGGER, _EVALUATION = 1, 2  # the ends of keys that are no demonstration's
 # The random streams of an episode: default_rng([seed, stream]); the environment's own is seeded by the seed alone.
 CONTROL_NOISE, RANDOM_ACTIONS, PERCEPTION = 1, 2, 3
 
-# Streams of learning: default_rng([seed, epoch, pass, IMAGES]) draws images of samples, default_rng(FOLDS) the episodes
-# that relevance is tried on.
-IMAGES, FOLDS = 3, 4
+# A stream of learning: default_rng([seed, epoch, pass, IMAGES]) draws images of samples.
+IMAGES = 3
 
 
 def training_seed(base: int, episode: int, attempt: int = 0) -> int:

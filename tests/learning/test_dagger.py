@@ -26,6 +26,7 @@ from bilevel.parallel import parallel
 from bilevel.policies.policy import LowLevelPolicy, expert_policy
 from bilevel.policies.rollout import Transition, rollout
 from bilevel.rules.rule import Rule
+from bilevel.rules.rule_policy import RulePolicy
 from bilevel.seeds import dagger_seed
 from bilevel.symbolic.domain import Action, Atom, Domain, Facts
 from bilevel.tasks.controls import Control
@@ -63,7 +64,7 @@ def agent_for(
     random_actions: int = 0,
 ) -> tuple[SceneEnv, BilevelAgent]:
     env, first = SceneEnv(task, 2), RandomActions(random_actions, np.random.default_rng(0))
-    return env, BilevelAgent(domain, rules, False, make_low, translation, env, first)
+    return env, BilevelAgent(partial(RulePolicy, rules, domain), make_low, translation, env, first)
 
 
 # Who decides, and who moves the agent
@@ -118,10 +119,11 @@ def test_a_learned_domains_actions_are_asked_for_in_the_experts_words(known: boo
     domain, translation = replace(TINY.domain, schemas=schemas), Translation(forms if known else [])
     env, agent = agent_for(rules=(), make_low=Calling, domain=domain, translation=translation)
     assert deciders(env, agent) == (SUCCESS, {name: {"teacher"} for name in usual})
+    agent.reset(env.reset(0))
+    agent.act(env.scene)
     assert agent.action is not None
-    shown_control = agent.expert_control(env.scene)
     wanted = control(env.scene, agent.action._replace(name=usual[agent.action.name]))
-    assert (shown_control is not None and np.array_equal(shown_control, wanted)) is known
+    assert (agent.shown is not None and np.array_equal(agent.shown, wanted)) is known
 
 
 @pytest.mark.parametrize("prefix", [0, 3])
@@ -150,7 +152,7 @@ def run(
     **arguments: Any,
 ) -> list[DaggerEpisode]:
     env_factory = partial(SceneEnv, task, objects, **arguments)
-    make_agent = partial(BilevelAgent, TINY.domain, rules, False, make_low, None)
+    make_agent = partial(BilevelAgent, partial(RulePolicy, rules, TINY.domain), make_low, None)
     encode = partial(encode_episode, labelled(task).encoding)
     rollouts = DaggerRollouts(env_factory, make_agent, encode, config, round_, seed)
     return [*parallel(rollouts, range(config.episodes), workers)]

@@ -32,8 +32,7 @@ from bilevel.demonstrations.dataset import (
     whole_episodes,
     write_episode,
 )
-from bilevel.files import folder_lock, write_atomically
-from bilevel.json_files import Damaged, encode
+from bilevel.files import encode, folder_lock, write_atomically
 from bilevel.parallel import parallel
 from bilevel.policies.episode import Episode
 from bilevel.policies.policy import Policy, expert_policy
@@ -158,7 +157,7 @@ def _begun(folder: Path, wanted: Manifest, domain: str) -> Manifest:
         return wanted
     try:
         known = read_manifest(folder)
-    except Damaged as error:
+    except BadInput as error:
         raise BadInput(f"{error}; {ELSEWHERE}") from None
     for reason, holds in {
         "holds imported demonstrations, to which none can be added": known.source is not None,

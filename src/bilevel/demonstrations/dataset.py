@@ -25,8 +25,7 @@ from numpy.typing import NDArray
 
 import bilevel
 from bilevel.demonstrations.importing.recorded import reading
-from bilevel.files import write_atomically
-from bilevel.json_files import Count, Name, decode, read_bytes
+from bilevel.files import Count, Name, decode, read_bytes, write_atomically
 from bilevel.policies.rollout import Perturbation
 from bilevel.progress import Callback, Progress, silent
 from bilevel.seeds import training_seed
@@ -491,7 +490,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Return what the data set in a folder says of itself; `Damaged` where that makes no sense."""
+    """Return what the data set in a folder says of itself; `BadInput` where that makes no sense."""
     path = folder / MANIFEST
     if not path.is_file():
         raise BadInput(f"{folder}: no data set: there is no {MANIFEST} in it")

@@ -14,13 +14,12 @@ from typing import Any
 
 from bilevel.experiments.records import IDENTITY, Record, open_records
 from bilevel.methods.methods import RunnablePolicy, find_policy
-from bilevel.metrics import open_log
 from bilevel.parallel import parallel
 from bilevel.policies.episode import Episode
 from bilevel.policies.policy import Policy
 from bilevel.policies.recovery import Recovery
 from bilevel.policies.rollout import rollout
-from bilevel.progress import Callback, Progress, silent
+from bilevel.progress import Callback, Progress, open_log, silent
 from bilevel.seeds import evaluation_seed
 from bilevel.symbolic.domain import BadInput
 from bilevel.tasks.perception import Perception, read_perception

@@ -13,17 +13,17 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 
-from bilevel.files import require_writable
-from bilevel.json_files import Amount, Count, Name, Plain, decode, read_bytes
+from bilevel.files import Amount, Count, Name, decode, read_bytes, require_writable
 from bilevel.policies.episode import Incident
 from bilevel.symbolic.domain import BadInput
 from bilevel.tasks.scene_env import SUCCESS
 
 Line = TypeVar("Line")
+Plain = str | bool | Annotated[int, msgspec.Meta(ge=-(2**62), le=2**62)] | float | None  # a value that holds no others
 
 BEGINNING = b'{"task": "'  # of every line
 

@@ -11,7 +11,6 @@ few random actions, so that the network sees every action of the domain done.
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -33,7 +32,6 @@ from bilevel.policies.policy import (
     expert_policy,
 )
 from bilevel.policies.rollout import Transition, rollout
-from bilevel.rules.rule import Rule
 from bilevel.rules.rule_policy import RulePolicy
 from bilevel.rules.state_graph import groundings
 from bilevel.seeds import RANDOM_ACTIONS, dagger_seed
@@ -69,25 +67,23 @@ class RandomActions:
         if self._left == 0:
             return None
         self._left -= 1
-        schemas = [domain.schemas[name] for name in sorted(domain.schemas)]
-        for index in self._rng.permutation(len(domain.schemas)):
+        names = sorted(domain.schemas)
+        for index in self._rng.permutation(len(names)):
             found = [
-                action
-                for action in groundings([schemas[index]], domain, {**domain.constants, **objects})
+                action.action
+                for action in groundings([domain.schemas[names[index]]], domain, {**domain.constants, **objects})
                 if applicable(state, action)
                 and any(outcome.add - state or outcome.delete & state for outcome in action.outcomes)
             ]
             if found:
-                return found[int(self._rng.integers(len(found)))].action
+                return found[int(self._rng.integers(len(found)))]
         return None
 
 
-class DaggerAgent(Policy, ABC):
+class DaggerAgent(Policy):
     """A policy at work in an environment, and the expert that it learns from."""
 
-    @abstractmethod
-    def expert_control(self, scene: Scene) -> Control | None:
-        """Return what the expert would do in the scene that the policy has just seen, if it knows."""
+    shown: Control | None = None  # what the expert would have done in the scene that was acted on last, if it knows
 
     def gaps(self, scene: Scene) -> RuleGaps:
         """Return where the rules had nothing to say in the episode that ended with this scene."""
@@ -150,40 +146,30 @@ class BilevelAgent(BilevelPolicy, DaggerAgent):
 
     def __init__(
         self,
-        domain: Domain,
-        rules: Sequence[Rule],
-        commit: bool,
+        make_rules: Callable[[], RulePolicy],
         make_low: Callable[[], LowLevelPolicy],
         translation: Translation | None,
         env: SceneEnv,
         random_actions: RandomActions,
     ) -> None:
-        expert = env.expert
-        assert expert  # else there is no DAgger
-        asked = AskedExpert(expert)
-        teacher: HighLevelPolicy = PlannedPolicy(domain, bounded_search, replan=True, time_limit=math.inf)
-        if expert.choose and translation is None:
-            teacher = asked
-        high = AskingRules(RulePolicy(rules, domain, commit=commit), teacher, random_actions)
-        super().__init__(env.labels, high, make_low())
-        self._asked, self._translation = asked, translation
+        assert env.expert  # else there is no DAgger
+        rules, self._asked, self._translation = make_rules(), AskedExpert(env.expert), translation
+        teacher: HighLevelPolicy = self._asked
+        if translation or not env.expert.choose:
+            teacher = PlannedPolicy(rules.domain, bounded_search, replan=True, time_limit=math.inf)
+        super().__init__(env.labels, AskingRules(rules, teacher, random_actions), make_low())
         self._decisions: list[RolloutDecision] = []
 
     def act(self, scene: Scene) -> Control | None:
         control = super().act(scene)
         if self.action is None:
             return None
-        asked = self.high.decider == TEACHER
-        self._decisions.append(RolloutDecision(self.state, self.goal, self.high.objects, self.action, asked))
-        shown = None if self.high.decider == RULES else self.expert_control(scene)
-        return control if shown is None else shown
-
-    def expert_control(self, scene: Scene) -> Control | None:
-        """Return the expert's control for what is being done, if it knows that."""
-        action = self._translation.expert_action(self.action) if self._translation and self.action else self.action
-        if action is None or any(name not in scene for name in action.arguments):
-            return None
-        return self._asked.control(scene, self.state, self.goal, action)
+        is_asked = self.high.decider == TEACHER
+        self._decisions.append(RolloutDecision(self.state, self.goal, self.high.objects, self.action, is_asked))
+        action = self._translation.expert_action(self.action) if self._translation else self.action
+        is_known = action is not None and all(name in scene for name in action.arguments)
+        self.shown = self._asked.control(scene, self.state, self.goal, action) if action and is_known else None
+        return control if self.high.decider == RULES or self.shown is None else self.shown
 
     def gaps(self, scene: Scene) -> RuleGaps:
         """Return where the rules had nothing to say in the episode that ended with this scene."""
@@ -205,29 +191,25 @@ class RandomPrefixPolicy(LabellingPolicy, DaggerAgent):
     ) -> None:
         super().__init__(env.labels)
         self._domain, expert = env.task.domain, env.expert
-        self._expert = AskedExpert(expert) if expert and expert.control and not self._domain.adl else None
-        self._network, self._shown, self._random_actions = make_network(env), expert_policy(env), random_actions
+        self._asked = AskedExpert(expert) if expert and expert.control and not self._domain.adl else None
+        self._network, self._expert, self._random_actions = make_network(env), expert_policy(env), random_actions
 
     def reset(self, scene: Scene) -> None:
         super().reset(scene)
-        self.action = self._draw(scene)
+        self.action = self._random_actions.draw(self._domain, self.state, scene.objects) if self._asked else None
 
     def act(self, scene: Scene) -> Control | None:
         """Return the expert's control for a random action while some are due, then the network's."""
         before = self.state, self.goal
         super().reset(scene)
         if self.action is not None and (self.state, self.goal) != before:
-            self.action = self._draw(scene)
-        if self.action is None or self._expert is None:
-            return self._network.act(scene)
-        return self._expert.control(scene, self.state, self.goal, self.action)
-
-    def _draw(self, scene: Scene) -> Action | None:
-        return self._random_actions.draw(self._domain, self.state, scene.objects) if self._expert else None
-
-    def expert_control(self, scene: Scene) -> Control | None:
-        """Return what the expert would do."""
-        return self._shown.act(scene)
+            self.reset(scene)
+        if self.action is None or self._asked is None:
+            control = self._network.act(scene)
+        else:
+            control = self._asked.control(scene, self.state, self.goal, self.action)
+        self.shown = self._expert.act(scene)
+        return control
 
 
 # Rollouts
@@ -264,21 +246,20 @@ class DaggerRollouts:
         first = RandomActions(int(rng.integers(config.random_actions + 1)) if number % 3 == 2 else 0, rng)
         agent = self.make_agent(env, first)
         noise = config.noise if number % 3 else 0.0
-        situations: list[Situation] = []  # one for each step
         shown: list[tuple[Scene, Situation, Control]] = []  # where the expert knows what it would have done
-        unchanged = 0  # steps since the situation last changed
+        last: Situation | None = None
+        since = 0  # the step from which on the situation has been the same
 
         def note(transition: Transition) -> None:
-            nonlocal unchanged
+            nonlocal last, since
             situation = agent.state, agent.goal, agent.action
-            unchanged = unchanged + 1 if situations[-1:] == [situation] else 0
-            situations.append(situation)
-            control = agent.expert_control(transition.scene)
-            if control is not None:
-                shown.append((transition.scene, situation, control))
+            if situation != last:
+                last, since = situation, env.steps
+            if agent.shown is not None:
+                shown.append((transition.scene, situation, agent.shown))
 
         def is_given_up() -> bool:
-            return unchanged >= config.patience or len(situations) >= config.longest
+            return env.steps - since > config.patience or env.steps >= config.longest
 
         episode = rollout(env, agent, seed, noise=noise, callback=note, stop=is_given_up)
         scenes, known, controls = zip(*shown, strict=True) if shown else ((), (), ())

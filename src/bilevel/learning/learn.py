@@ -12,12 +12,12 @@ import json
 import math
 import shutil
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
-from io import BytesIO
-from itertools import groupby
+from functools import cached_property, partial
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
 
@@ -44,17 +44,8 @@ from bilevel.lowlevel.network import GraphNetwork, ImitationNetwork, MakeNetwork
 from bilevel.lowlevel.numpy_network import NumpyNetwork
 from bilevel.lowlevel.relevance import Recorded, encode_all, relevant_encoding
 from bilevel.lowlevel.training import Epoch, Trained, TrainingConfig, find_device, train
-from bilevel.methods.end_to_end import (
-    ENCODINGS,
-    KIND,
-    EndToEndNetwork,
-    EndToEndPolicy,
-    GraphSamples,
-    encode_graphs,
-    network_with,
-)
+from bilevel.methods import end_to_end
 from bilevel.methods.methods import BILEVEL, find_method
-from bilevel.metrics import Log, open_log
 from bilevel.parallel import parallel
 from bilevel.planning.planners import bounded_plan
 from bilevel.policies.episode import read_problems
@@ -71,10 +62,11 @@ from bilevel.policies.folder import (
     symbols_of,
 )
 from bilevel.policies.policy import LowLevelPolicy
-from bilevel.progress import Callback, Progress, silent
+from bilevel.progress import Callback, Log, Progress, open_log, silent
 from bilevel.rules.complete import complete_rules
 from bilevel.rules.learning import PRINTED, SINGLE_GOAL, extend_rules, learn_rules
 from bilevel.rules.rule import Rule
+from bilevel.rules.rule_policy import RulePolicy
 from bilevel.rules.traces import Trace
 from bilevel.symbolic.domain import BadInput, Facts, Problem
 from bilevel.tasks.controls import BoxControls
@@ -146,83 +138,37 @@ def learn(
     the situations in which that policy had none. With `learn_domain`, the actions of the domain are learned from the
     demonstrations, too, whatever the domain that they have. `log` is "tensorboard=DIR" or "wandb=PROJECT".
     """
-    output, config, learned = Path(output), config or PRESETS[preset], None
     task = task or registered_task(demonstrations.task)
-    is_bilevel = find_method(method).training == BILEVEL
-    _check(demonstrations, method, config, from_episodes, learn_domain)
-    options = {"method": method, "preset": preset, "seed": seed, "learn_domain": learn_domain}
-    about = {"task": demonstrations.task, **options, **msgspec.to_builtins(config)}
-    with open_log(log, about) as note, _output_folder(output, about) as unfinished:
+    config = config or PRESETS[preset]
+    run = LearningRun(demonstrations, task, Path(output), method, preset, seed, config, network, workers, callback)
+    run.check(from_episodes, learn_domain)
+    options = {"task": demonstrations.task, "method": method, "preset": preset, "seed": seed}
+    options |= {"learn_domain": learn_domain, **msgspec.to_builtins(config)}
+    with open_log(log, options) as note, _unfinished(run.output, options):
+        run = replace(run, note=note)
         if learn_domain:
             callback(Progress("learning the domain", 0, 1))
             demonstrations, learned = learn_symbols(demonstrations, task)
+            run = replace(run, demonstrations=demonstrations, learned=learned)
         problems = read_problems(from_episodes, demonstrations.domain)
-        why_not = why_no_dagger(demonstrations, task, is_bilevel, learned) if config.dagger.rounds else None
-        run = LearningRun(
-            demonstrations, task, preset, config, seed, workers, learned, why_not, unfinished, callback, note
-        )
-        policy, rounds = _learn_bilevel(run, network, problems) if is_bilevel else _learn_end_to_end(run, method)
-        _write_curve(output / CURVES, rounds, config.dagger.episodes)
-        policy.write(output)
-        shutil.rmtree(unfinished)
+        policy = _learn_bilevel(run, problems) if run.is_bilevel else _learn_end_to_end(run)
+        policy.write(run.output)
+        shutil.rmtree(run.output / UNFINISHED)
     return policy
 
 
-def _check(
-    demonstrations: Demonstrations,
-    method: str,
-    config: LearningConfig,
-    from_episodes: Sequence[Path],
-    learn_domain: bool,
-) -> None:
-    """`BadInput` for settings that do not go together, or cannot be met here."""
-    if find_method(method).training is None:
-        raise BadInput(f"the method '{method}' is not learned: `bilevel evaluate --method {method}` runs it as it is")
-    if config.algorithm == PRINTED and (config.complete or config.dagger.rounds):
-        raise BadInput("rules of Algorithm 1 as printed stay as they are: without completion and without DAgger")
-    if from_episodes and not config.complete:
-        raise BadInput("--from-episodes is for completing rules: add --completion on")
-    if config.hidden > MAX_HIDDEN:
-        raise BadInput(f"--hidden must be at most {MAX_HIDDEN}")
-    if not (learn_domain or demonstrations.domain.schemas):
-        where = demonstrations.folder or f"the data set of '{demonstrations.task}'"
-        remedy = "learn them as well, with --learn-domain, or first: bilevel domain learn"
-        raise BadInput(f"{where}: its domain '{demonstrations.domain.name}' has no actions; {remedy}")
-    find_device(config.training.device)
-
-
-def why_no_dagger(
-    demonstrations: Demonstrations, task: Task | None, is_bilevel: bool, learned: LearnedSymbols | None
-) -> str | None:
-    """Return why there can be no DAgger; `None` where there is an expert to ask: for an action's control, or any."""
-    if task is None:
-        return f"the task '{demonstrations.task}' is not registered here (see --task)"
-    if is_bilevel and demonstrations.domain.adl:
-        return "its domain is in ADL, which has no rules that could act"
-    expert = task.expert
-    if expert is not None and not isinstance(expert, Expert):
-        with closing(SceneEnv(task, demonstrations.objects, **demonstrations.env_arguments)) as env:
-            expert = env.expert
-    if expert is None or (expert.control is None if is_bilevel else not expert.can_show):
-        return f"the task '{task.name}' has no expert that can be asked for controls"
-    if is_bilevel and learned and not learned.translation.forms:
-        return "what the expert calls its actions is not on record, so it cannot be asked about learned ones"
-    return None
-
-
 @contextmanager
-def _output_folder(output: Path, options: Mapping[str, Any]) -> Iterator[Path]:
-    """Lock the folder of a policy, new or unfinished, and give the folder in it for checkpoints.
+def _unfinished(output: Path, options: Mapping[str, Any]) -> Iterator[None]:
+    """Lock the folder of a policy, new or unfinished, in which there is a folder for checkpoints.
 
     `BadInput` where there is something else, or what is unfinished was begun with other options.
     """
-    unfinished = output / UNFINISHED
-    path = unfinished / OPTIONS
+    path = output / UNFINISHED / OPTIONS
     others = {file.name for file in output.iterdir()} - {UNFINISHED} if output.is_dir() else output.exists()
     if others and not path.exists():
         raise BadInput(f"{output}: already holds a policy or something else; choose another --output or remove it")
-    with folder_lock(unfinished, "learning"):
-        before = json.loads(path.read_text(encoding="utf-8")) if any(unfinished.glob("round-*")) else options
+    with folder_lock(path.parent, "learning"):
+        before = json.loads(path.read_text(encoding="utf-8")) if any(path.parent.glob("round-*")) else options
         for name, value in options.items():
             if before.get(name) != value:
                 raise BadInput(
@@ -230,7 +176,7 @@ def _output_folder(output: Path, options: Mapping[str, Any]) -> Iterator[Path]:
                     "give the same options again, remove the folder, or choose another --output"
                 )
         write_atomically(path, json.dumps(options) + "\n")
-        yield unfinished
+        yield
 
 
 # Training, and rounds of DAgger: the same for policies of all kinds
@@ -253,15 +199,59 @@ class LearningRun:
 
     demonstrations: Demonstrations
     task: Task | None
+    output: Path
+    method: str
     preset: str
-    config: LearningConfig
     seed: int
+    config: LearningConfig
+    network: MakeNetwork | None
     workers: int | None
-    learned: LearnedSymbols | None  # where the domain of the demonstrations was learned from them
-    why_no_dagger: str | None  # where it is wanted
-    folder: Path  # of checkpoints
     callback: Callback
-    note: Log
+    note: Log = lambda values, step: None
+    learned: LearnedSymbols | None = None  # where the domain of the demonstrations was learned from them
+
+    def check(self, from_episodes: Sequence[Path], learn_domain: bool) -> None:
+        """`BadInput` for settings that do not go together, or cannot be met here."""
+        config, data = self.config, self.demonstrations
+        if find_method(self.method).training is None:
+            how = f"`bilevel evaluate --method {self.method}` runs it as it is"
+            raise BadInput(f"the method '{self.method}' is not learned: {how}")
+        if config.algorithm == PRINTED and (config.complete or config.dagger.rounds):
+            raise BadInput("rules of Algorithm 1 as printed stay as they are: without completion and without DAgger")
+        if from_episodes and not config.complete:
+            raise BadInput("--from-episodes is for completing rules: add --completion on")
+        if config.hidden > MAX_HIDDEN:
+            raise BadInput(f"--hidden must be at most {MAX_HIDDEN}")
+        if not (learn_domain or data.domain.schemas):
+            where = data.folder or f"the data set of '{data.task}'"
+            remedy = "learn them as well, with --learn-domain, or first: bilevel domain learn"
+            raise BadInput(f"{where}: its domain '{data.domain.name}' has no actions; {remedy}")
+        find_device(config.training.device)
+
+    @property
+    def is_bilevel(self) -> bool:
+        """Whether rules are learned, too, or else a network that does all."""
+        return find_method(self.method).training == BILEVEL
+
+    @cached_property
+    def why_no_dagger(self) -> str | None:
+        """Why there is no DAgger where it is wanted: for want of an expert to ask, for an action's control, or any."""
+        task, data = self.task, self.demonstrations
+        if self.config.dagger.rounds == 0:
+            return None
+        if task is None:
+            return f"the task '{data.task}' is not registered here (see --task)"
+        if self.is_bilevel and data.domain.adl:
+            return "its domain is in ADL, which has no rules that could act"
+        expert = task.expert
+        if expert is not None and not isinstance(expert, Expert):
+            with closing(SceneEnv(task, data.objects, **data.env_arguments)) as env:
+                expert = env.expert
+        if expert is None or (expert.control is None if self.is_bilevel else not expert.can_show):
+            return f"the task '{task.name}' has no expert that can be asked for controls"
+        if self.is_bilevel and self.learned and not self.learned.translation.forms:
+            return "what the expert calls its actions is not on record, so it cannot be asked about learned ones"
+        return None
 
     def train(
         self,
@@ -273,7 +263,7 @@ class LearningRun:
         """Train on the demonstrations, then let the policy act in rounds of DAgger and train on what it met, too."""
         rounds: list[Round] = []
         for number in range(1 if self.why_no_dagger else 1 + self.config.dagger.rounds):
-            path = self.folder / f"round-{number}.msgpack"
+            path = self.output / UNFINISHED / f"round-{number}.msgpack"
             if not path.exists():
                 met = self._act(rounds, make_agent(rounds), encode) if rounds else []
                 more = type(samples).concatenate([episode.samples for episode in met]) if met else None
@@ -284,6 +274,7 @@ class LearningRun:
             rounds.append(_read_round(path))
             if rounds[-1].arrays:
                 samples = samples.followed_by([type(samples)(*rounds[-1].arrays)])
+        _write_curve(self.output / CURVES, rounds, self.config.dagger.episodes)
         return rounds
 
     def _act(self, rounds: Sequence[Round], make_agent: MakeAgent, encode: Encode) -> list[DaggerEpisode]:
@@ -324,21 +315,16 @@ def _epochs_of(rounds: Sequence[Round]) -> int:
 
 
 def _write_round(path: Path, done: Round) -> None:
-    """Write a checkpoint, in which arrays are as NumPy saves them."""
-
-    def saved(array: NDArray[Any]) -> bytes:
-        buffer = BytesIO()
-        np.save(buffer, array, allow_pickle=False)
-        return buffer.getvalue()
-
+    """Write a checkpoint; `BadInput` where there is nothing to go on with."""
     if not math.isfinite(done.network.validation_loss):
         raise BadInput("training diverged: its loss is not finite; try another --seed or a lower learning rate")
-    write_atomically(path, msgspec.msgpack.encode(done, enc_hook=saved))
+    data = msgspec.msgpack.encode(done, enc_hook=lambda array: (array.shape, array.dtype.str, array.tobytes()))
+    write_atomically(path, data)
 
 
 def _read_round(path: Path) -> Round:
     """Return the round of a checkpoint."""
-    return msgspec.msgpack.decode(path.read_bytes(), type=Round, dec_hook=lambda kind, data: np.load(BytesIO(data)))
+    return msgspec.msgpack.decode(path.read_bytes(), type=Round, dec_hook=lambda kind, parts: np.ndarray(*parts))
 
 
 # Bilevel policies
@@ -374,7 +360,7 @@ def label_demonstrations(
     traces: list[Trace] = []
     beginnings: list[tuple[Facts, Facts, Mapping[str, str]]] = []
     situations: list[list[Situation]] = []
-    longest: dict[str, int] = {}
+    longest: Counter[str] = Counter()
     for demonstration, scenes, states, goals in _labelled(demonstrations, task, callback):
         found = explain(demonstration, domain, states, goals, use_recorded=config.recorded_actions)
         situations.append(list(zip(states, goals, found.actions, strict=False)))
@@ -382,8 +368,7 @@ def label_demonstrations(
         fullest = max(range(len(scenes)), key=lambda step: len(scenes[step].objects))
         beginnings += ((states[step], goals[step], scenes[step].objects) for step in sorted({0, fullest}))
         for action, steps in groupby(found.actions):
-            if action is not None:
-                longest[action.name] = max(longest.get(action.name, 0), len(list(steps)))
+            longest |= Counter({action.name: len(list(steps))} if action else {})
     rules = learn_rules(traces, domain, config.algorithm)
     if not rules and not domain.adl:
         raise BadInput("the demonstrations show no rule: no goal is achieved by an action in them; see `bilevel check`")
@@ -409,12 +394,11 @@ def _labelled(
         callback(Progress("labelling", number, len(demonstrations)))
 
 
-def _learn_bilevel(
-    run: LearningRun, network: MakeNetwork | None, problems: Sequence[Problem]
-) -> tuple[LearnedPolicy, list[Round]]:
-    config, learned, domain = run.config, run.learned, run.demonstrations.domain
-    data = label_demonstrations(run.demonstrations, run.task, config, run.callback, network is None)
-    encoding, controls, still = data.encoding, run.demonstrations.controls, _still_control(run)
+def _learn_bilevel(run: LearningRun, problems: Sequence[Problem]) -> LearnedPolicy:
+    config, network, domain, controls = run.config, run.network, run.demonstrations.domain, run.demonstrations.controls
+    still = _still(run)
+    data = label_demonstrations(run.demonstrations, run.task, config, run.callback, with_links=network is None)
+    encoding = data.encoding
     run = replace(run, demonstrations=replace(run.demonstrations, spec=encoding.spec))
     seeds = data.seeds if config.complete and not domain.adl else ()
 
@@ -433,14 +417,16 @@ def _learn_bilevel(
         )
         return found.rules, found.commit, found.statement
 
+    first = complete(data.rules)
+
     def rules_after(rounds: Sequence[Round]) -> LearnedRules:
         """Return the rules with those that fill the gaps that the rounds have shown."""
-        gaps, (known, _, _) = sum((done.gaps for done in rounds), RuleGaps()), first
-        rules = extend_rules(known, gaps.traces, domain)
-        return first if rules == known and not gaps.problems else complete(rules, gaps.problems)
+        gaps = sum((done.gaps for done in rounds), RuleGaps())
+        rules = extend_rules(first[0], gaps.traces, domain)
+        return first if rules == first[0] and not gaps.problems else complete(rules, gaps.problems)
 
-    first = complete(data.rules)
-    make: MakeNetwork = network or partial(GraphNetwork, hidden=config.hidden, rounds=config.rounds)
+    shape = NetworkShape(GRAPH, config.hidden, config.rounds)
+    make: MakeNetwork = network or partial(GraphNetwork, hidden=shape.hidden, rounds=shape.rounds)
     make_network = partial(make, encoding, controls)
 
     def make_agent(rounds: Sequence[Round]) -> MakeAgent:
@@ -449,19 +435,19 @@ def _learn_bilevel(
         def make_low() -> LowLevelPolicy:
             if network:
                 return TorchNetwork(make_network(), weights)
-            return NumpyNetwork(encoding, controls, weights, config.rounds)
+            return NumpyNetwork(encoding, controls, weights, shape.rounds)
 
-        translation = learned.translation if learned else None
-        return partial(BilevelAgent, domain, rules, commit, make_low, translation)
+        translation = run.learned.translation if run.learned else None
+        return partial(BilevelAgent, partial(RulePolicy, rules, domain, commit=commit), make_low, translation)
 
     rounds = run.train(data.samples, make_network, make_agent, partial(encode_episode, encoding))
-    shape = (
-        NetworkShape(type(make_network()).__name__) if network else NetworkShape(GRAPH, config.hidden, config.rounds)
-    )
     rules, commit, statement = rules_after(rounds)
-    summary = {"irrelevant": encoding.spec.untold, "rules_shown": len(data.rules), "completion": statement}
-    card = msgspec.structs.replace(
-        _card(run, rounds[-1], BISON, symbols_of(encoding), shape, summary),
+    card = _card(
+        run,
+        rounds[-1],
+        symbols_of(encoding),
+        NetworkShape(type(make_network()).__name__) if network else shape,
+        {"irrelevant": encoding.spec.untold, "rules_shown": len(data.rules), "completion": statement},
         longest=data.longest,
         commit=commit,
         estimation=_fit_estimation(run.demonstrations),
@@ -469,11 +455,11 @@ def _learn_bilevel(
         still=still,
         links=encoding.links,
     )
-    text = learned.text if learned else ""
-    return LearnedPolicy(card, domain, rounds[-1].network.weights, rules, domain_text=text), rounds
+    text = run.learned.text if run.learned else ""
+    return LearnedPolicy(card, domain, rounds[-1].network.weights, rules, domain_text=text)
 
 
-def _still_control(run: LearningRun) -> list[float] | None:
+def _still(run: LearningRun) -> list[float] | None:
     """Return the control that does nothing, if the task names one."""
     if run.task is None or run.task.still is None:
         return None
@@ -486,7 +472,7 @@ def _still_control(run: LearningRun) -> list[float] | None:
 def _fit_estimation(demonstrations: Demonstrations) -> Estimation:
     """Return what demonstrations show of how things move."""
     spec, are_numbers = demonstrations.spec, isinstance(demonstrations.controls, BoxControls)
-    shown = (demonstrations[number] for number in range(min(len(demonstrations), ENOUGH_FOR_ESTIMATION)))
+    shown = islice(demonstrations, ENOUGH_FOR_ESTIMATION)
     executed = ((each.scenes(spec), each.executed.reshape(each.steps, -1) if are_numbers else None) for each in shown)
     return fit_estimation(spec, executed)
 
@@ -494,23 +480,23 @@ def _fit_estimation(demonstrations: Demonstrations) -> Estimation:
 # Rivals: a network that does all
 
 
-def _learn_end_to_end(run: LearningRun, method: str) -> tuple[LearnedPolicy, list[Round]]:
+def _learn_end_to_end(run: LearningRun) -> LearnedPolicy:
     demonstrations, config, domain = run.demonstrations, run.config, run.demonstrations.domain
-    encoding, controls = ENCODINGS[method](domain, demonstrations.spec), demonstrations.controls
+    encoding, controls = end_to_end.ENCODINGS[run.method](domain, demonstrations.spec), demonstrations.controls
+    make_network = partial(end_to_end.EndToEndNetwork, encoding, controls, config.hidden, config.rounds)
+    encode = partial(end_to_end.encode_graphs, encoding)
     parts = []
     for number, (shown, scenes, states, goals) in enumerate(_labelled(demonstrations, run.task, run.callback)):
         situations = [(state, goal, None) for state, goal in zip(states[:-1], goals[:-1], strict=True)]
-        parts.append(encode_graphs(encoding, scenes[:-1], situations, shown.targets(controls), number))
-    make_network = partial(EndToEndNetwork, encoding, controls, config.hidden, config.rounds)
+        parts.append(encode(scenes[:-1], situations, shown.targets(controls), number))
 
     def make_agent(rounds: Sequence[Round]) -> MakeAgent:
-        weights = rounds[-1].network.weights
-        return partial(RandomPrefixPolicy, lambda env: EndToEndPolicy(network_with(make_network, weights), env.labels))
+        network = partial(end_to_end.network_with, make_network, rounds[-1].network.weights)
+        return partial(RandomPrefixPolicy, lambda env: end_to_end.EndToEndPolicy(network(), env.labels))
 
-    rounds = run.train(GraphSamples.concatenate(parts), make_network, make_agent, partial(encode_graphs, encoding))
-    shape = NetworkShape(KIND, config.hidden, config.rounds)
-    card = _card(run, rounds[-1], method, encoding.symbols, shape, {})
-    return LearnedPolicy(card, domain, rounds[-1].network.weights), rounds
+    rounds = run.train(end_to_end.GraphSamples.concatenate(parts), make_network, make_agent, encode)
+    card = _card(run, rounds[-1], encoding.symbols, NetworkShape(end_to_end.KIND, config.hidden, config.rounds), {})
+    return LearnedPolicy(card, domain, rounds[-1].network.weights)
 
 
 # What any method keeps of how it was learned
@@ -519,10 +505,10 @@ def _learn_end_to_end(run: LearningRun, method: str) -> tuple[LearnedPolicy, lis
 def _card(
     run: LearningRun,
     last: Round,
-    method: str,
     encoding: dict[str, Any],
     shape: NetworkShape,
-    summary: Mapping[str, object],
+    summary: Mapping[str, Any],
+    **further: Any,
 ) -> Card:
     """Return policy.json of a network that was learned; `summary` joins what is said of every network."""
     network, demonstrations = last.network, run.demonstrations
@@ -531,7 +517,7 @@ def _card(
     return Card(
         format=FORMAT,
         task=demonstrations.task,
-        method=method,
+        method=run.method,
         objects=demonstrations.objects,
         arguments=demonstrations.env_arguments,
         seed=network.seed,
@@ -552,6 +538,7 @@ def _card(
             **({"domain": run.learned.summary} if run.learned else {}),
         },
         versions=versions([*(run.task.packages if run.task else ()), "torch", "safetensors"]),
+        **further,
     )
 
 

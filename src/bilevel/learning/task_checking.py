@@ -21,19 +21,8 @@ from bilevel.rules.learning import learn_rules
 from bilevel.rules.nearest import how_it_differs
 from bilevel.rules.traces import Trace, traces_from_states
 from bilevel.symbolic.domain import Action, BadInput, Domain
-from bilevel.tasks.checking import (
-    CheckedEpisode,
-    Findings,
-    TaskFinding,
-    check_environment,
-    check_facts,
-    check_flicker,
-    check_goals,
-    check_parts,
-    check_scenes,
-    check_success,
-    largest_difference,
-)
+from bilevel.tasks import checking
+from bilevel.tasks.checking import CheckedEpisode, Findings, TaskFinding, largest_difference
 from bilevel.tasks.controls import BoxControls
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.scene_env import SUCCESS, SceneEnv
@@ -57,9 +46,9 @@ def check_task(
     task.check_objects(objects)
     task.check_arguments(arguments)
     found = Findings()
-    check_parts(task, found)
+    checking.check_parts(task, found)
     if not found.has_errors:
-        check_environment(task, objects, arguments, found)
+        checking.check_environment(task, objects, arguments, found)
     if not found.has_errors:  # which would only cause others
         with closing(SceneEnv(task, objects, **arguments)) as env:
             _check_episodes(env, range(seeds), steps, found)
@@ -78,12 +67,12 @@ def _check_episodes(env: SceneEnv, seeds: Sequence[int], steps: int, found: Find
     if not domain.schemas:
         remedy = "`bilevel domain learn DIR --output domain.pddl`, or with the policy: `bilevel learn --learn-domain`"
         found.advise("actions", f"the domain '{domain.name}' has no actions: learn them from demonstrations: {remedy}")
-    check_goals([*random, *shown], any(episode.outcome == SUCCESS for episode in shown), found)
+    checking.check_goals([*random, *shown], any(episode.outcome == SUCCESS for episode in shown), found)
     for episode in (*random, *shown):
-        check_success(episode, episode.outcome == SUCCESS, found)
+        checking.check_success(episode, episode.outcome == SUCCESS, found)
     if shown:
         check_expert(env.objects, shown, env.step_limit, found)
-        check_flicker(shown, found)
+        checking.check_flicker(shown, found)
         if domain.schemas and not found.has_errors:
             check_explanations(domain, shown, found)
 
@@ -152,8 +141,8 @@ def _watch(
                 found.error("run", f"{seen.at(episode.steps)} wants {policy.action}, but no '{name}' is seen")
     except BadInput as error:
         found.error("run", f"{seen.at(len(seen.states))}: {error}")
-    check_scenes(env.task, seen, found)
-    check_facts(env.task.domain, seen, found)
+    checking.check_scenes(env.task, seen, found)
+    checking.check_facts(env.task.domain, seen, found)
     return seen
 
 

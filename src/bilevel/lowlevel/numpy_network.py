@@ -9,7 +9,7 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from bilevel.json_files import read_bytes
+from bilevel.files import read_bytes
 from bilevel.lowlevel.encoding import Encoding
 from bilevel.symbolic.domain import Action, BadInput, Facts
 from bilevel.tasks.controls import Control, Controls

@@ -17,7 +17,7 @@ from gymnasium import spaces
 from minari.storage.datasets_root_dir import get_dataset_path
 
 from bilevel.demonstrations.importing.recorded import RecordedEpisode, Recordings, reading
-from bilevel.json_files import decode, read_bytes
+from bilevel.files import decode, read_bytes
 from bilevel.symbolic.domain import BadInput
 
 
