@@ -35,7 +35,7 @@ from bilevel.demonstrations.dataset import (
 from bilevel.files import encode, folder_lock, write_atomically
 from bilevel.parallel import parallel
 from bilevel.policies.episode import Episode
-from bilevel.policies.policy import Policy, expert_policy
+from bilevel.policies.policy import ActingExpert, Policy, expert_policy
 from bilevel.policies.rollout import Perturbation, Transition, rollout
 from bilevel.progress import Callback, Progress, silent
 from bilevel.seeds import training_seed
@@ -43,7 +43,6 @@ from bilevel.symbolic.domain import Action, BadInput
 from bilevel.symbolic.pddl import write_domain
 from bilevel.tasks.controls import Control
 from bilevel.tasks.perception import PERFECT, Perception, read_perception
-from bilevel.tasks.scene import Scene
 from bilevel.tasks.scene_env import SceneEnv
 from bilevel.tasks.spec import Spec
 from bilevel.tasks.task import OBJECTS, Snapshot, Task
@@ -284,19 +283,10 @@ def causes(demonstrations: Demonstrations) -> tuple[str, ...]:
     )
 
 
-class _Executed(Policy):
-    """The policy that does again what was done."""
-
-    def __init__(self, demonstration: Demonstration) -> None:
-        self._controls = iter(demonstration.executed)
-
-    def act(self, scene: Scene) -> Control | None:
-        return next(self._controls, None)
-
-
 def replay_episode(demonstration: Demonstration, env: SceneEnv) -> str | None:
     """Execute the controls again from the seed; return where what is seen and saved first differs, if it does."""
-    _, again = record_episode(env, _Executed(demonstration), demonstration.seed)
+    executed = iter(demonstration.executed)
+    _, again = record_episode(env, ActingExpert(lambda scene: next(executed, None), env.labels), demonstration.seed)
     both = zip(_timesteps(demonstration, env.task.spec), _timesteps(again, env.task.spec), strict=False)
     for timestep, (then, now) in enumerate(both):
         for what in (what for what in then if what in now):  # there are no snapshots where the task cannot save
@@ -329,6 +319,5 @@ def _difference(one: Any, other: Any) -> str | None:
         return None if one == other else ""
     if (one.dtype, one.shape, one.tobytes()) == (other.dtype, other.shape, other.tobytes()):
         return None
-    if one.shape != other.shape:
-        return ""
-    return f" by {np.abs(np.subtract(one, other, dtype=np.float64)).max(initial=0.0):.3g}"
+    is_alike = one.shape == other.shape
+    return f" by {np.abs(np.subtract(one, other, dtype=np.float64)).max(initial=0.0):.3g}" if is_alike else ""

@@ -255,35 +255,31 @@ def encode_demonstration(demonstration: Demonstration) -> bytes:
 def decode_demonstration(data: bytes, spec: Spec, controls: Controls) -> Demonstration:
     """Return the demonstration in the bytes of a file; `BadInput` with the reason where there is none."""
     with reading("the archive"):
-        demonstration = _decoded(data)
+        with np.load(io.BytesIO(data), allow_pickle=False) as archive:
+            arrays = {name: np.asarray(archive[name]) for name in archive.files}
+        plain: dict[str, Any] = {name: arrays.pop(name) for name in ARRAYS}
+        numbers, metadata = arrays.pop(ACTION), decode(arrays.pop(METADATA).tobytes(), Metadata, "the metadata")
+        for name in arrays:
+            if not name.startswith(SNAPSHOT):
+                raise BadInput(f"unknown array '{name}'")
+        actions = [Action(name, tuple(arguments)) for name, *arguments in metadata.actions]
+        if numbers.dtype.kind != "i" or not ((numbers >= -1) & (numbers < len(actions))).all():
+            raise BadInput(f"'{ACTION}' is out of range: there are {len(actions)} actions")
+        facts = [Atom(predicate, tuple(terms)) for predicate, *terms in metadata.facts]
+        states, goals = (
+            tuple((start, frozenset(facts[number] for number in known)) for start, known in changes)
+            for changes in (metadata.states, metadata.goals)
+        )
+        demonstration = Demonstration(
+            **plain,
+            **{name: getattr(metadata, name) for name in AS_THEY_ARE},
+            actions=tuple(None if number < 0 else actions[number] for number in numbers),
+            states=states,
+            goals=goals,
+            snapshots={name.removeprefix(SNAPSHOT): part for name, part in arrays.items()},
+        )
         demonstration.check(spec, controls)
     return demonstration
-
-
-def _decoded(data: bytes) -> Demonstration:
-    with np.load(io.BytesIO(data), allow_pickle=False) as archive:
-        arrays = {name: np.asarray(archive[name]) for name in archive.files}
-    plain: dict[str, Any] = {name: arrays.pop(name) for name in ARRAYS}
-    numbers, metadata = arrays.pop(ACTION), decode(arrays.pop(METADATA).tobytes(), Metadata, "the metadata")
-    for name in arrays:
-        if not name.startswith(SNAPSHOT):
-            raise BadInput(f"unknown array '{name}'")
-    actions = [Action(name, tuple(arguments)) for name, *arguments in metadata.actions]
-    if numbers.dtype.kind != "i" or not ((numbers >= -1) & (numbers < len(actions))).all():
-        raise BadInput(f"'{ACTION}' is out of range: there are {len(actions)} actions")
-    facts = [Atom(predicate, tuple(terms)) for predicate, *terms in metadata.facts]
-    states, goals = (
-        tuple((start, frozenset(facts[number] for number in known)) for start, known in changes)
-        for changes in (metadata.states, metadata.goals)
-    )
-    return Demonstration(
-        **plain,
-        **{name: getattr(metadata, name) for name in AS_THEY_ARE},
-        actions=tuple(None if number < 0 else actions[number] for number in numbers),
-        states=states,
-        goals=goals,
-        snapshots={name.removeprefix(SNAPSHOT): part for name, part in arrays.items()},
-    )
 
 
 # Many demonstrations
@@ -298,30 +294,17 @@ class Report:
     notes: list[str] = field(default_factory=list)  # which files were broken and made again, what was left out
 
 
-@dataclass(frozen=True)
-class MadeWhenAsked(Sequence[Demonstration]):
-    """So many demonstrations, each of which is made, by its number, whenever it is asked for."""
-
-    length: int
-    make: Callable[[int], Demonstration]
-
-    def __len__(self) -> int:
-        return self.length
-
-    def __getitem__(self, number: Any) -> Any:
-        return self.make(number)
-
-
 @dataclass(repr=False, eq=False)
 class Demonstrations:
     """Demonstrations, and what they are of: the task's name, its spec, its domain, and the controls.
 
     `arguments` are those of the environment, the number of objects among them, as far as they are known. The `items`
-    may be in memory; those of `read` are in a `folder` with a `manifest`. What has just been collected or imported has
-    the report of that.
+    may be demonstrations in memory, or what these are made of whenever they are asked for: those of `read` are in a
+    `folder` with a `manifest`. What has just been collected or imported has the report of that.
     """
 
-    items: Sequence[Demonstration] = ()
+    items: Sequence[Any] = ()
+    make: Callable[[Any], Demonstration] = lambda item: item
     _: KW_ONLY
     task: str
     spec: Spec
@@ -344,7 +327,8 @@ class Demonstrations:
         if not manifest.complete:
             raise BadInput(f"{folder}: not complete; go on with: {manifest.command_for(folder)}")
         return cls(
-            MadeWhenAsked(len(manifest.files), lambda number: read_episode(folder, manifest, number)[0]),
+            range(len(manifest.files)),
+            lambda number: read_episode(folder, manifest, number)[0],
             task=manifest.settings.task,
             spec=manifest.spec,
             domain=read_adl_domain(folder / DOMAIN),
@@ -358,11 +342,11 @@ class Demonstrations:
         """Return the first so many of them, as a data set of its own; `BadInput` where there are fewer."""
         if not 1 <= number <= len(self):
             raise BadInput(f"{self!r}: the first {number} are asked for")
-        return replace(self, items=MadeWhenAsked(number, self.items.__getitem__))
+        return replace(self, items=self.items[:number])
 
     def mapped(self, change: Callable[[Demonstration], Demonstration]) -> Demonstrations:
         """Return them with each of them changed, when it is asked for."""
-        return replace(self, items=MadeWhenAsked(len(self), lambda number: change(self.items[number])))
+        return replace(self, make=lambda item: change(self.make(item)))
 
     @property
     def objects(self) -> int:
@@ -391,10 +375,10 @@ class Demonstrations:
     def __getitem__(self, number: int) -> Demonstration:
         if not 0 <= number < len(self):
             raise BadInput(f"there is no episode {number}: they are counted from 0 to {len(self) - 1}")
-        return self.items[number]
+        return self.make(self.items[number])
 
     def __iter__(self) -> Iterator[Demonstration]:
-        return map(self.items.__getitem__, range(len(self)))
+        return map(self.make, self.items)
 
 
 # The manifest

@@ -180,14 +180,14 @@ class _Importer:
         for recorded in recordings.episodes:
             report.found += 1
             for episode in self._parts(recorded):
-                demonstration = self._demonstration(episode)
-                if isinstance(demonstration, str):
-                    report.dropped[demonstration] += 1
+                found = self._demonstration(episode)
+                if isinstance(found, str):
+                    report.dropped[found] += 1
                     continue
                 kept += 1
                 if kept > MOST_EPISODES:
                     raise BadInput(f"there are more than {MOST_EPISODES} demonstrations, the most in a data set")
-                yield demonstration
+                yield found
             callback(Progress("importing", report.found, recordings.total))
         if not kept:
             reasons = ", ".join(f"{number} {reason}" for reason, number in report.dropped.most_common())
@@ -208,19 +208,19 @@ class _Importer:
 
     def _scene(self, episode: RecordedEpisode, now: int) -> Scene:
         """Return what was seen: as the user's function sees it, or else the task's, which is given no environment."""
-        observation, info = episode.observations[now], {} if episode.infos is None else dict(episode.infos[now])
-        if self.perceive is None and isinstance(observation, Scene):
-            return observation
+        observation, info = episode.observations[now], dict(episode.infos[now]) if episode.infos else {}
         where = f"{episode.name}, step {now}: perceive"
-        if self.perceive is None:
-            what = f"{where}(observation, info, None) of the task, for want of --perceive,"
-            return _call(what, self.task.perceive, observation, info, None)
-        given = (observation, info)[: len(inspect.signature(self.perceive).parameters)]
-        return _call(where, self.perceive, *given)
+        if self.perceive is not None:
+            given = (observation, info)[: len(inspect.signature(self.perceive).parameters)]
+            return _call(where, self.perceive, *given)
+        if isinstance(observation, Scene):
+            return observation
+        what = f"{where}(observation, info, None) of the task, for want of --perceive,"
+        return _call(what, self.task.perceive, observation, info, None)
 
     def _demonstration(self, episode: RecordedEpisode) -> Demonstration | str:
         """Return an episode of scenes with labels and the task's controls, or why it is no demonstration."""
-        labels, scenes = self.task.labels, list(episode.observations)
+        labels, scenes = self.task.labels, episode.observations
         if len(scenes) < 2:
             return "without a step"
         seen = CheckedEpisode(episode.name, episode.seed, scenes)
@@ -245,14 +245,30 @@ class _Importer:
         )
 
     def _controls(self, episode: RecordedEpisode) -> NDArray[Any]:
-        """Return what was done as the task's controls; zeros where it is not on record."""
+        """Return what was done as the task's controls, (steps, ...); zeros where it is not on record."""
+        controls, steps = self.controls, len(episode.observations) - 1
         if episode.controls is None:
-            return np.zeros((len(episode.observations) - 1, *self.controls.shape), self.controls.dtype)
-        controls, outside = as_controls(episode.controls, self.controls, episode.name)
+            return np.zeros((steps, *controls.shape), controls.dtype)
+        size, given = math.prod(controls.shape), math.prod(episode.controls.shape[1:])
+        if given != size:
+            remedy = "import arrays of the task's own controls: bilevel.recordings_in_memory"
+            raise BadInput(f"{episode.name}: a control has {given} numbers, but the task takes {size}; {remedy}")
+        flat: NDArray[Any] = episode.controls.astype(np.float64).reshape(steps, size)
+        for step in np.flatnonzero(~np.isfinite(flat).all(axis=1)):
+            raise BadInput(f"{episode.name}, step {step}: the control is {flat[step].tolist()}, which is not finite")
+        if not isinstance(controls, BoxControls):
+            last = controls.start + controls.n - 1
+            for step in np.flatnonzero((flat != np.floor(flat)) | (flat < controls.start) | (flat > last)):
+                what = f"the control is {flat[step, 0]:g}, but the task takes whole numbers, {controls.start} to {last}"
+                raise BadInput(f"{episode.name}, step {step}: {what}")
+            return flat[:, 0].astype(controls.dtype)
+        low, high = np.array(controls.low), np.array(controls.high)
+        outside = (np.maximum(low - flat, flat - high) > ROUNDING * (high - low)).sum()
         if outside and not self.clip:
-            what = f"{outside} of {controls.size} numbers of controls are out of the action space's bounds"
+            what = f"{outside} of {flat.size} numbers of controls are out of the action space's bounds"
             raise BadInput(f"{episode.name}: {what}; --clip moves them to the bounds")
-        return controls
+        within: NDArray[Any] = np.clip(flat, low, high).astype(controls.dtype)
+        return within.reshape(-1, *controls.shape)
 
 
 class _Refusals(Findings):
@@ -274,9 +290,8 @@ def _part(episode: RecordedEpisode, given: Any, what: str) -> RecordedEpisode:
         start, end, scenes = given
         start, end, scenes = int(start), int(end), list(scenes)
     except (TypeError, ValueError):
-        raise BadInput(
-            f"{what} must give start, end and scenes, but gave {type(given).__name__} {given!r:.60}"
-        ) from None
+        how = f"must give start, end and scenes, but gave {type(given).__name__} {given!r:.60}"
+        raise BadInput(f"{what} {how}") from None
     last = len(episode.observations) - 1
     if not 0 <= start < end <= last or len(scenes) != end - start + 1:
         where = f"timesteps {start} to {end}, both included, of 0 to {last}"
@@ -287,31 +302,6 @@ def _part(episode: RecordedEpisode, given: Any, what: str) -> RecordedEpisode:
 
 def _succeeded(episode: RecordedEpisode, holds: bool) -> bool:
     """Return whether an episode succeeded: as was recorded, or else by whether the goal holds at the end."""
-    if episode.success is not None:
-        return episode.success
     final: Mapping[str, Any] = episode.infos[-1] if episode.infos else {}
-    for key in ("success", "is_success"):
-        if key in final:
-            return bool(np.all(final[key]))
-    return holds
-
-
-def as_controls(recorded: NDArray[Any], controls: Controls, where: str) -> tuple[NDArray[Any], int]:
-    """Return controls, (steps, ...), as the task has them, within bounds, and how many numbers were out of bounds."""
-    size = controls.size if isinstance(controls, BoxControls) else 1
-    given = math.prod(recorded.shape[1:])
-    if given != size:
-        remedy = "import arrays of the task's own controls: bilevel.recordings_in_memory"
-        raise BadInput(f"{where}: a control has {given} numbers, but the task takes {size}; {remedy}")
-    flat = recorded.astype(np.float64).reshape(len(recorded), size)
-    for step in np.flatnonzero(~np.isfinite(flat).all(axis=1)):
-        raise BadInput(f"{where}, step {step}: the control is {flat[step].tolist()}, which is not finite")
-    if isinstance(controls, BoxControls):
-        low, high = np.array(controls.low), np.array(controls.high)
-        outside = np.maximum(low - flat, flat - high) > ROUNDING * (high - low)
-        return np.clip(flat, low, high).astype(controls.dtype).reshape(-1, *controls.shape), int(outside.sum())
-    last = controls.start + controls.n - 1
-    for step in np.flatnonzero((flat != np.floor(flat)) | (flat < controls.start) | (flat > last)):
-        what = f"the control is {flat[step, 0]:g}, but the task takes whole numbers, {controls.start} to {last}"
-        raise BadInput(f"{where}, step {step}: {what}")
-    return flat[:, 0].astype(controls.dtype), 0
+    said = [episode.success, final.get("success"), final.get("is_success"), holds]
+    return bool(np.all(next(each for each in said if each is not None)))

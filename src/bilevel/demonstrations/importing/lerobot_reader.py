@@ -75,7 +75,8 @@ def _tasks(folder: Path, version: str) -> dict[int, str]:
         if version == V2:
             rows = [decode(line, dict[str, Any], path) for line in read_bytes(path).splitlines() if line.strip()]
         else:
-            rows = _table(path).to_pylist()
+            with pq.ParquetFile(path) as file:
+                rows = file.read().to_pylist()
         numbers = msgspec.convert([row.pop(TASK, None) for row in rows], list[int])
         return {number: str(next(iter(row.values()), "")) for number, row in zip(numbers, rows, strict=True)}
 
@@ -97,7 +98,7 @@ def _episodes(
                 raise BadInput(f"{path}: episode {number} is of a task that {TASKS} does not list")
             seen = {name: frames[name] for name in kept if name.startswith(OBSERVATION)}
             others = {name: frames[name] for name in kept if name not in (*seen, ACTION)}
-            yield RecordedEpisode.of_arrays(
+            yield RecordedEpisode(
                 f"{path}, episode {number}",
                 seen,
                 frames.get(ACTION),
@@ -113,8 +114,8 @@ def _episodes(
 def _columns(path: Path, features: Mapping[str, Feature]) -> dict[str, NDArray[Any]]:
     """Return the columns of a file as arrays of the shapes that the features have."""
     wanted = {**features, **dict.fromkeys((EPISODE, FRAME, TASK), Feature("int64", [1]))}
-    table = _table(path, list(wanted))
-    with reading(path):
+    with reading(path), pq.ParquetFile(path) as file:
+        table = file.read(list(wanted))
         return {name: _array(table[name], name, feature, path) for name, feature in wanted.items()}
 
 
@@ -130,9 +131,3 @@ def _array(column: pa.ChunkedArray, name: str, feature: Feature, path: Path) -> 
     if array.dtype.kind not in "fiub" or (feature.dtype == "int64" and array.dtype.kind not in "iu"):
         raise BadInput(f"{path}: '{name}' holds {column.type}, or rows without values, instead of {feature.dtype}")
     return array.astype(feature.dtype)
-
-
-def _table(path: Path, columns: list[str] | None = None) -> pa.Table:
-    """Return these columns of a parquet file, or all of them."""
-    with reading(path), pq.ParquetFile(path) as file:
-        return file.read(columns)

@@ -5,6 +5,8 @@ Infos that are not there for each observation are left out.
 
 from __future__ import annotations
 
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -58,8 +60,8 @@ def _episode(dataset: Any, number: int, metadata: MinariMetadata, where: str) ->
         (given,) = dataset.storage.get_episode_metadata([number])
         plain = {name: value.tolist() if isinstance(value, np.generic) else value for name, value in given.items()}
         about = msgspec.convert(plain, EpisodeMetadata, strict=False)
-        further = {"demonstrator": about.demonstrator or metadata.algorithm_name or "", "seed": max(0, about.seed or 0)}
-        try:
-            return RecordedEpisode.of_arrays(where, data.observations, data.actions, data.infos, **further)
-        except BadInput:  # infos that are not there for each observation
-            return RecordedEpisode.of_arrays(where, data.observations, data.actions, **further)
+        who, seed = about.demonstrator or metadata.algorithm_name or "", max(0, about.seed or 0)
+        episode = RecordedEpisode(where, data.observations, data.actions, demonstrator=who, seed=seed)
+        with suppress(BadInput):  # of infos that are not there for each observation
+            return replace(episode, infos=data.infos)
+        return episode

@@ -43,7 +43,7 @@ def recordings_in_memory(
 
     def episode(number: int) -> RecordedEpisode:
         fields: dict[str, Any] = {key: column[number] for key, column in columns.items()}
-        return RecordedEpisode.of_arrays(f"episode {number}", observations[number], **fields)
+        return RecordedEpisode(f"episode {number}", observations[number], **fields)
 
     return Recordings("arrays", "(arrays in memory)", map(episode, range(len(observations))), len(observations))
 
@@ -76,7 +76,7 @@ def _episodes(path: Path) -> Iterator[RecordedEpisode]:
     for number, (start, end) in enumerate(pairwise([0, *(np.flatnonzero(ends) + 1).tolist()])):
         now = {name: array[start:end] for name, array in columns.items()}
         others = (name for name in now if _role(name) not in (*PARTS, "rewards"))
-        yield RecordedEpisode.of_arrays(
+        yield RecordedEpisode(
             f"{path}, episode {number}",
             _parts(now, OBSERVATIONS),
             now.get(ACTIONS),

@@ -6,13 +6,12 @@ A reader knows its format and nothing of tasks. It gives `Recordings`, whose epi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bilevel.symbolic.domain import BadInput
 
@@ -23,22 +22,30 @@ NUMBERS = "fiub"  # the kinds of NumPy's types that are numbers
 class RecordedEpisode:
     """One episode as it was recorded elsewhere; `BadInput` where its parts do not fit together.
 
-    An observation is whatever `perceive` takes, or a `Scene`. There is one more of them than there are controls, or as
-    many, where the last one was not recorded; the last control then leads nowhere and is left out.
+    Observations and infos may be given as arrays, or trees of these, with a row for each timestep. An observation is
+    whatever `perceive` takes, or a `Scene`. There is one more of them than there are controls, or as many, where the
+    last one was not recorded; the last control then leads nowhere and is left out. The last row of `after`, the next
+    observations, is what was seen at the very end.
     """
 
     name: str  # for messages: "data/demo_3", "episode 7"
-    observations: Sequence[Any]
-    controls: NDArray[Any] | None = None  # (steps, ...); None where what was done is not on record
-    infos: Sequence[Mapping[str, Any]] | None = None  # one for each observation
+    observations: Any
+    controls: Any = None  # (steps, ...); None where what was done is not on record
+    infos: Any = None  # one for each observation
+    after: InitVar[Any] = None
     success: bool | None = None  # None where that was not recorded: then the goal at the end decides
     demonstrator: str = ""
     seed: int = 0
 
-    def __post_init__(self) -> None:
-        seen = len(self.observations)
-        if self.infos is not None and len(self.infos) != seen:
-            raise BadInput(f"{self.name}: {len(self.infos)} infos, but {seen} observations")
+    def __post_init__(self, after: Any) -> None:
+        seen = timesteps(self.observations, f"{self.name}: the observations")
+        infos = None if self.infos is None or not len(self.infos) else timesteps(self.infos, f"{self.name}: the infos")
+        if after is not None:
+            seen += timesteps(after, f"{self.name}: the next observations")[-1:]
+            infos = infos and [*infos, {}]
+        self.observations, self.infos = seen, infos
+        if infos is not None and len(infos) != len(seen):
+            raise BadInput(f"{self.name}: {len(infos)} infos, but {len(seen)} observations")
         if self.controls is None:
             return
         try:
@@ -47,25 +54,10 @@ class RecordedEpisode:
             raise BadInput(f"{self.name}: the controls are not all of one shape") from None
         if controls.dtype.kind not in NUMBERS or controls.ndim == 0:
             raise BadInput(f"{self.name}: the controls are {controls.dtype} of shape {controls.shape}, not numbers")
-        if len(controls) not in (seen - 1, seen):
-            lengths = f"{seen} observations, but {len(controls)} controls"
+        if len(controls) not in (len(seen) - 1, len(seen)):
+            lengths = f"{len(seen)} observations, but {len(controls)} controls"
             raise BadInput(f"{self.name}: {lengths}; there must be one more, or as many")
-        self.controls = controls[: max(0, seen - 1)]
-
-    @classmethod
-    def of_arrays(
-        cls, name: str, observations: Any, controls: Any = None, infos: Any = None, after: Any = None, **further: Any
-    ) -> RecordedEpisode:
-        """Return the episode in arrays, or trees or lists, with a row for each timestep.
-
-        The last row of `after`, the next observations, is what was seen at the very end.
-        """
-        seen = timesteps(observations, f"{name}: the observations")
-        known = timesteps(infos, f"{name}: the infos") if infos is not None and len(infos) else None
-        if after is not None:
-            seen += timesteps(after, f"{name}: the next observations")[-1:]
-            known = known and [*known, {}]
-        return cls(name, seen, controls, known, **further)
+        self.controls = controls[: max(0, len(seen) - 1)]
 
 
 @dataclass(frozen=True)

@@ -54,9 +54,7 @@ def _episode(path: Path, name: str, shaped: bool) -> RecordedEpisode:
         wanted = [part for part in ("obs", "next_obs", "actions", "rewards") if part in group]
         parts = {part: _arrays(group[part], f"{where}/{part}") for part in wanted}
     success = None if shaped or "rewards" not in parts else bool((parts["rewards"] > 0).any())
-    return RecordedEpisode.of_arrays(
-        where, parts["obs"], parts.get("actions"), after=parts.get("next_obs"), success=success
-    )
+    return RecordedEpisode(where, parts["obs"], parts.get("actions"), after=parts.get("next_obs"), success=success)
 
 
 def _arrays(part: Any, where: str) -> Any:
