@@ -116,7 +116,7 @@ def test_a_learned_domains_actions_are_asked_for_in_the_experts_words(known: boo
         def control(self, scene: Scene, state: Facts, goal: Facts, action: Action) -> Control:
             return control(scene, action._replace(name=usual[action.name]))
 
-    domain, translation = replace(TINY.domain, schemas=schemas), Translation(forms if known else [])
+    domain, translation = replace(TINY.domain, schemas=schemas), forms if known else []
     env, agent = agent_for(rules=(), make_low=Calling, domain=domain, translation=translation)
     assert deciders(env, agent) == (SUCCESS, {name: {"teacher"} for name in usual})
     agent.reset(env.reset(0))

@@ -42,11 +42,6 @@ from bilevel.tasks.scene_env import SUCCESS, USUAL_RATE, SceneEnv
 from bilevel.tasks.task import Task
 
 
-def _rows(demonstrations: Demonstrations) -> int:
-    """Return the most objects that a demonstration has."""
-    return max((len(demonstration.objects) for demonstration in demonstrations), default=0)
-
-
 def _padded(array: NDArray[Any], rows: int) -> NDArray[Any]:
     """Return an array, (timesteps, objects, ...), with so many rows for objects."""
     return np.pad(array, [(0, 0), (0, rows - array.shape[1]), *[(0, 0)] * (array.ndim - 2)])
@@ -66,7 +61,7 @@ def export_to_minari(demonstrations: Demonstrations, identifier: str, callback: 
     except (ValueError, TypeError):  # the latter where there is no version
         raise BadInput(f"'{identifier}' is no name of a Minari data set; an example of one: mine/cubes-v0") from None
     target = Path(get_dataset_path(identifier)).absolute()
-    spec, rows = demonstrations.spec, _rows(demonstrations)
+    spec, rows = demonstrations.spec, max((len(each.objects) for each in demonstrations), default=0)
     observation = {
         "agent": spaces.Box(-np.inf, np.inf, (len(spec.agent),), np.float32),
         "objects": spaces.Box(-np.inf, np.inf, (rows, len(spec.columns)), np.float32),

@@ -43,7 +43,7 @@ def explain(
 
     Before a change that no action explains, it is what the expert was recorded to be doing, if that may be used.
     """
-    recorded = (*demonstration.actions, None) if use_recorded else ()
+    recorded = (*demonstration.actions, None) if use_recorded and domain.schemas else ()
     found = traces_from_states(domain, states, goals, demonstration.objects, recorded=recorded)
     return replace(found, actions=found.actions[:-1])
 
@@ -59,10 +59,9 @@ class LabelledEpisode(NamedTuple):
 
 
 def labelled(number: int, demonstration: Demonstration, domain: Domain, task: Task | None = None) -> LabelledEpisode:
-    """Return a demonstration labelled, anew if the task is given, and explained by what was seen alone."""
+    """Return a demonstration labelled, anew if the task is given, and explained."""
     states, goals = label(demonstration, task)
-    found = explain(demonstration, domain, states, goals, use_recorded=False)
-    return LabelledEpisode(number, demonstration, states, goals, found)
+    return LabelledEpisode(number, demonstration, states, goals, explain(demonstration, domain, states, goals))
 
 
 # What is in a data set
@@ -168,19 +167,16 @@ class Kind(msgspec.Struct):
 
 def kinds_of(changes: Iterable[Noted], domain: Domain | None = None) -> list[Kind]:
     """Return the kinds of these changes, the most frequent first; with a domain, these have its nearest action."""
-    kinds: dict[str, Kind] = {}
-    firsts: dict[str, Noted] = {}
+    alike: dict[str, list[tuple[str, Noted]]] = {}
     for each in changes:
         lifted, text = each.told()
-        firsts.setdefault(lifted, each)
-        actions = tuple(map(str, each.change.actions))
-        kind = kinds.setdefault(lifted, Kind(lifted, 0, 0, each.episode, each.change.step, text, actions))
-        kind.count, kind.reported = kind.count + 1, kind.reported + each.is_reported
-    ordered = sorted(kinds.values(), key=lambda kind: (-kind.count, kind.change))
-    if domain is None:
-        return ordered
-    for kind in ordered[:MOST_EXAMINED]:
-        _, change, objects, _ = firsts[kind.change]
-        nearest = nearest_action(domain, change.before, change.after, objects)
-        kind.nearest, kind.lacks = (str(nearest.action), str(nearest.lacks)) if nearest else (None, None)
-    return ordered
+        alike.setdefault(lifted, []).append((text, each))
+    kinds: list[Kind] = []
+    for lifted, found in sorted(alike.items(), key=lambda item: (-len(item[1]), item[0])):
+        text, (episode, change, objects, _) = found[0]
+        reported, actions = sum(each.is_reported for _, each in found), tuple(map(str, change.actions))
+        kinds.append(Kind(lifted, len(found), reported, episode, change.step, text, actions))
+        if domain is not None and len(kinds) <= MOST_EXAMINED:
+            nearest = nearest_action(domain, change.before, change.after, objects)
+            kinds[-1].nearest, kinds[-1].lacks = (str(nearest.action), str(nearest.lacks)) if nearest else (None, None)
+    return kinds

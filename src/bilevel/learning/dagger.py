@@ -18,7 +18,7 @@ from functools import cached_property
 import msgspec
 import numpy as np
 
-from bilevel.learning.learned_domain import Translation
+from bilevel.learning.learned_domain import Translation, translated
 from bilevel.learning.rules import RolloutDecision, RuleGaps, find_gaps
 from bilevel.lowlevel.encoding import ImitationSamples, Situation
 from bilevel.planning.planners import PlannedPolicy, bounded_search
@@ -155,7 +155,7 @@ class BilevelAgent(BilevelPolicy, DaggerAgent):
         assert env.expert  # else there is no DAgger
         rules, self._asked, self._translation = make_rules(), AskedExpert(env.expert), translation
         teacher: HighLevelPolicy = self._asked
-        if translation or not env.expert.choose:
+        if translation is not None or not env.expert.choose:
             teacher = PlannedPolicy(rules.domain, bounded_search, replan=True, time_limit=math.inf)
         super().__init__(env.labels, AskingRules(rules, teacher, random_actions), make_low())
         self._decisions: list[RolloutDecision] = []
@@ -166,7 +166,7 @@ class BilevelAgent(BilevelPolicy, DaggerAgent):
             return None
         is_asked = self.high.decider == TEACHER
         self._decisions.append(RolloutDecision(self.state, self.goal, self.high.objects, self.action, is_asked))
-        action = self._translation.expert_action(self.action) if self._translation else self.action
+        action = self.action if self._translation is None else translated(self.action, self._translation)
         is_known = action is not None and all(name in scene for name in action.arguments)
         self.shown = self._asked.control(scene, self.state, self.goal, action) if action and is_known else None
         return control if self.high.decider == RULES or self.shown is None else self.shown

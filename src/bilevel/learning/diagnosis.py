@@ -9,14 +9,13 @@ from typing import NamedTuple
 import numpy as np
 
 from bilevel.demonstrations.dataset import DOMAIN, Manifest, read_manifest, whole_episodes
-from bilevel.demonstrations.traces import Contents, LabelledEpisode, explain, labelled
+from bilevel.demonstrations.traces import Contents, LabelledEpisode, labelled
 from bilevel.lowlevel.encoding import Encoding, Samples, Unseen, encode_episode, encoding_of
 from bilevel.lowlevel.relevance import HELD_OUT, brief_errors
 from bilevel.lowlevel.training import split
 from bilevel.progress import Callback, silent
 from bilevel.rules.learning import learn_rules
 from bilevel.rules.rule_policy import RulePolicy
-from bilevel.rules.traces import Trace
 from bilevel.symbolic.domain import Domain
 from bilevel.symbolic.pddl import read_adl_domain
 from bilevel.tasks.controls import BoxControls, Controls
@@ -75,15 +74,12 @@ def diagnose_episodes(manifest: Manifest, domain: Domain, episodes: Iterable[Lab
     unseen = ""
     for episode in episodes:
         contents.add(episode)
-        number, demonstration, states, goals, explained = episode
-        for change in explained.changes:
+        number, demonstration, states, goals, found = episode
+        for change in found.changes:
             achieved += [bool(change.actions)] * len((change.after - change.before) & goals[change.step])
-        actions = explained.actions
-        if explained.exogenous and any(demonstration.actions):  # before these, it is what the demonstrator said
-            actions = explain(demonstration, domain, states, goals).actions
-        scenes, situations = demonstration.scenes(encoding.spec)[:-1], list(zip(states, goals, actions, strict=False))
+        situations = list(zip(states, goals, found.actions, strict=False))
+        scenes, targets = demonstration.scenes(encoding.spec)[:-1], space.encode(demonstration.controls)
         try:
-            targets = space.encode(demonstration.controls)
             parts.append(encode_episode(encoding, scenes, situations, targets, number))
         except Unseen as error:
             unseen = unseen or f"an action is about something that cannot be seen: episode {number}: {error}"
@@ -92,45 +88,38 @@ def diagnose_episodes(manifest: Manifest, domain: Domain, episodes: Iterable[Lab
         first = np.asarray(space.decode(samples.targets[0]), float).ravel()
         constant = {int(index): round(first[index], 6) for index in np.flatnonzero(np.ptp(samples.targets, 0) < 1e-6)}
     for_network = _judge_network(contents, samples, _untold(samples, encoding, space), unseen)
-    return Diagnosis(manifest, contents, constant, _judge_rules(contents, domain, achieved), for_network)
+    return Diagnosis(manifest, contents, constant, _judge_rules(contents, achieved), for_network)
 
 
-def _judge_rules(contents: Contents, domain: Domain, achieved: Sequence[bool]) -> Learnability:
+def _judge_rules(contents: Contents, achieved: Sequence[bool]) -> Learnability:
     """Learn rules, and ask them at the decisions of the demonstrators; say which goal facts actions have `achieved`."""
-    rules, traces = learn_rules(contents.traces, domain), contents.traces
+    domain, traces = contents.domain, contents.traces
+    rules = learn_rules(traces, domain)
     if not rules:
-        return Learnability("no", _why_no_rules(contents, domain))
-    policy, decisions, others, doubts = RulePolicy(rules, domain, open_world=False), 0, list[str](), list[str]()
+        return Learnability("no", _why_no_rules(contents))
+    policy, decisions, others = RulePolicy(rules, domain, open_world=False), 0, list[str]()
     for trace in traces[:: 1 + len(traces) // MOST_TRACES]:
+        policy.reset(trace.steps[0].state, trace.steps[0].goal, trace.objects)
         decisions += len(trace.steps)
-        others += _other_decisions(trace, policy)
+        for step in trace.steps:
+            possible, shown = list(policy.alternatives(step.state, step.goal)), step.action.action
+            if shown not in possible:
+                others.append(f"{shown} was done where the rules say {possible[0] if possible else 'nothing'}")
     reason = f"{len(rules)} rule{'s' if len(rules) > 1 else ''}, which do what the demonstrators did, or could, at "
     reason += f"{decisions - len(others)} of {decisions} decisions"
-    if decisions - len(others) < NEARLY_ALL * decisions:
-        doubts.append(others[0])
+    doubts = others[:1] if decisions - len(others) < NEARLY_ALL * decisions else []
     if sum(achieved) < MOSTLY * len(achieved):
         doubts.append(f"{achieved.count(False)} of {len(achieved)} goal facts came true without an action's effects")
-    if never := [name for name in contents.goals if not contents.reached[name]]:
-        doubts.append(f"goals with '{never[0]}' were never reached")
+    never = [name for name in contents.goals if not contents.reached[name]]
+    doubts += [f"goals with '{name}' were never reached" for name in never[:1]]
     doubts += [f"'{rule}' tests for an absent fact, which a policy cannot see" for rule in rules if rule.absent][:1]
     return _verdict(reason, doubts)
 
 
-def _other_decisions(trace: Trace, policy: RulePolicy) -> list[str]:
-    """Return what was decided in a trace that no rule would do, in words."""
-    policy.reset(trace.steps[0].state, trace.steps[0].goal, trace.objects)
-    others = []
-    for step in trace.steps:
-        possible, shown = list(policy.alternatives(step.state, step.goal)), step.action.action
-        if shown not in possible:
-            others.append(f"{shown} was done where the rules say {possible[0] if possible else 'nothing'}")
-    return others
-
-
-def _why_no_rules(contents: Contents, domain: Domain) -> str:
-    if domain.adl:
+def _why_no_rules(contents: Contents) -> str:
+    if contents.domain.adl:
         return "the domain is in ADL: a planner acts in it, not rules"
-    if not domain.schemas:
+    if not contents.domain.schemas:
         return "the domain has no actions; learn them with: bilevel domain learn, or bilevel learn --learn-domain"
     if not contents.goals:
         return "no episode has a goal"
@@ -139,18 +128,14 @@ def _why_no_rules(contents: Contents, domain: Domain) -> str:
     return "no fact of a goal becomes true by the effects of an action; compare goal, labels and domain"
 
 
-def _judge_network(contents: Contents, samples: Samples | None, untold: Iterator[str], unseen: str) -> Learnability:
+def _judge_network(contents: Contents, samples: Samples | None, untold: Iterator[str], why_not: str) -> Learnability:
     """Say which steps a network could be trained on, and of which actions what is seen does not tell the controls."""
     if contents.without_controls:
-        return Learnability(
-            "no", f"no controls were recorded in {contents.without_controls} of {contents.episodes} episodes"
-        )
-    if unseen:
-        return Learnability("no", unseen)
-    if not samples:
-        return Learnability(
-            "no", f"no step has an action{'' if contents.domain.schemas else ', as the domain has none'}"
-        )
+        why_not = f"no controls were recorded in {contents.without_controls} of {contents.episodes} episodes"
+    elif not why_not and not samples:
+        why_not = f"no step has an action{'' if contents.domain.schemas else ', as the domain has none'}"
+    if why_not or not samples:
+        return Learnability("no", why_not)
     names = ", ".join(f"'{name}'" for name in untold)
     doubts = [f"what is seen does not tell the controls of {names}"] if names else []
     beyond = (np.abs(samples.targets) > 1.001).any(axis=1).mean()

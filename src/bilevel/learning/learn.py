@@ -249,7 +249,7 @@ class LearningRun:
                 expert = env.expert
         if expert is None or (expert.control is None if self.is_bilevel else not expert.can_show):
             return f"the task '{task.name}' has no expert that can be asked for controls"
-        if self.is_bilevel and self.learned and not self.learned.translation.forms:
+        if self.is_bilevel and self.learned and not self.learned.translation:
             return "what the expert calls its actions is not on record, so it cannot be asked about learned ones"
         return None
 

@@ -22,30 +22,15 @@ from bilevel.tasks.task import Task
 
 NEARLY_ALL = 0.9  # of the times that an action was done
 
-Doing = tuple[Action, Action]  # a learned action, and what the expert said it was doing
+# Learned actions of variables, each with what the expert nearly always calls it: `place(?0, ?1)`, `put(?1, box)`. A
+# variable of the expert's alone stands for what the learned action does not tell.
+Translation = Sequence[tuple[Action, Action]]
 
 
-class Translation(NamedTuple):
-    """Learned actions of variables, each with what the expert nearly always calls it: `place(?0, ?1)`, `put(?1, box)`.
-
-    A variable of the expert's alone stands for what the learned action does not tell.
-    """
-
-    forms: Sequence[Doing]
-
-    def expert_action(self, action: Action) -> Action | None:
-        """Return what the expert calls an action, or `None` where that is not known."""
-        return _translated(action, self.forms)
-
-    def learned_action(self, said: Action | None) -> Action | None:
-        """Return the learned action that an expert's is, or `None` where it is not known, or not only one."""
-        return said and _translated(said, [(theirs, ours) for ours, theirs in self.forms])
-
-
-def _translated(action: Action, forms: Sequence[Doing]) -> Action | None:
-    """Return what the one of these forms that tells all of it makes of an action."""
-    bindings = [(unify(Atom(*given), Atom(*action)), Atom(*wanted)) for given, wanted in forms]
-    found = [substitute(wanted, binding) for binding, wanted in bindings if binding is not None]
+def translated(action: Action | None, forms: Translation) -> Action | None:
+    """Return what the one of these forms that tells all of it makes of an action; `None` where there is no such one."""
+    pairs = [(unify(Atom(*given), Atom(*action)), Atom(*wanted)) for given, wanted in forms] if action else []
+    found = [substitute(wanted, binding) for binding, wanted in pairs if binding is not None]
     whole = [atom for atom in found if not any(map(is_variable, atom.terms))]
     return Action(*whole[0]) if len(whole) == 1 else None
 
@@ -56,16 +41,16 @@ def find_translation(steps: Iterable[tuple[Sequence[Action | None], Sequence[Act
     Of every step of each episode it is given the learned action that the step helped to bring about, and what the
     expert said it was doing.
     """
-    found: dict[str, list[Doing]] = defaultdict(list)
+    found: dict[str, list[tuple[Action, Action]]] = defaultdict(list)
     for learned, recorded in steps:
         for action, stretch in groupby(zip(learned, recorded, strict=True), key=lambda step: step[0]):
             said = Counter(said for _, said in stretch if said is not None)
             if action is not None and said:
                 found[action.name].append((action, max(sorted(said), key=said.__getitem__)))
-    return Translation([form for _, doings in sorted(found.items()) for form in _forms(doings)])
+    return [form for _, doings in sorted(found.items()) for form in _forms(doings)]
 
 
-def _forms(doings: Sequence[Doing]) -> Iterator[Doing]:
+def _forms(doings: Translation) -> Iterator[tuple[Action, Action]]:
     """Yield the form of nearly all of these, if there is one."""
     [((name, arity), number)] = Counter((said.name, len(said.arguments)) for _, said in doings).most_common(1)
     if number >= NEARLY_ALL * len(doings):
@@ -75,7 +60,7 @@ def _forms(doings: Sequence[Doing]) -> Iterator[Doing]:
         yield Action(learned.name, variables), Action(name, tuple(_source(same, place) for place in range(arity)))
 
 
-def _source(doings: Sequence[Doing], argument: int) -> str:
+def _source(doings: Translation, argument: int) -> str:
     """Return the learned action's argument that one of the expert's nearly always is, or the object, or neither."""
     for place in range(len(doings[0][0].arguments)):
         agreeing = sum(action.arguments[place] == said.arguments[argument] for action, said in doings)
@@ -104,8 +89,9 @@ def learn_symbols(demonstrations: Demonstrations, task: Task | None) -> tuple[De
         (explain(demonstration, domain, *label(demonstration, task), use_recorded=False).actions, demonstration.actions)
         for demonstration in demonstrations
     )
-    translated = replace(
-        demonstrations.mapped(lambda one: replace(one, actions=tuple(map(translation.learned_action, one.actions)))),
+    back = [(theirs, ours) for ours, theirs in translation]
+    in_it = replace(
+        demonstrations.mapped(lambda one: replace(one, actions=tuple(translated(each, back) for each in one.actions))),
         domain=domain,
         spec=replace(demonstrations.spec, untold=learned.untold),
         task=task.name if task else demonstrations.task,
@@ -113,6 +99,6 @@ def learn_symbols(demonstrations: Demonstrations, task: Task | None) -> tuple[De
     summary = {
         "seen": {name: list(counts) for name, counts in learned.counts.items()},
         "dropped": sum(dropped.count for dropped in learned.dropped),
-        "asked_as": dict.fromkeys(domain.schemas) | {ours.name: str(theirs) for ours, theirs in translation.forms},
+        "asked_as": dict.fromkeys(domain.schemas) | {ours.name: str(theirs) for ours, theirs in translation},
     }
-    return translated, LearnedSymbols(learned.text, translation, summary)
+    return in_it, LearnedSymbols(learned.text, translation, summary)

@@ -6,7 +6,7 @@ for finding in check_task(task):
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from itertools import groupby
 from math import ceil
@@ -57,13 +57,20 @@ def check_task(
 
 def _check_episodes(env: SceneEnv, seeds: Sequence[int], steps: int, found: Findings) -> None:
     """Check what is seen with random controls and with the expert, as far as what was found lets it make sense."""
-    random = _watch_all(env, _random_policy, seeds, RANDOM, found, steps)
+    domain, limit, shown = env.task.domain, env.step_limit, list[CheckedEpisode]()
+    random = _watch_all(env, RANDOM, seeds, found, steps)
     if not found.has_errors:
         check_saving(env, found)
-    shown = [] if found.has_errors else _watch_expert(env, seeds, found)
+    if not found.has_errors and (env.expert is None or not env.expert.can_show):
+        found.advise("expert", "the task has no expert that can show it: demonstrations must be imported")
+    elif not found.has_errors:
+        env.step_limit = max(limit, min(4 * limit, PATIENCE))  # to see how many steps it needs
+        shown = _watch_all(env, EXPERT, seeds, found)
+        env.step_limit = limit
+        for episode in shown:
+            check_controls(env, episode, found)
     if found.has_errors:
         return
-    domain = env.task.domain
     if not domain.schemas:
         remedy = "`bilevel domain learn DIR --output domain.pddl`, or with the policy: `bilevel learn --learn-domain`"
         found.advise("actions", f"the domain '{domain.name}' has no actions: learn them from demonstrations: {remedy}")
@@ -71,24 +78,10 @@ def _check_episodes(env: SceneEnv, seeds: Sequence[int], steps: int, found: Find
     for episode in (*random, *shown):
         checking.check_success(episode, episode.outcome == SUCCESS, found)
     if shown:
-        check_expert(env.objects, shown, env.step_limit, found)
+        check_expert(env.objects, shown, limit, found)
         checking.check_flicker(shown, found)
         if domain.schemas and not found.has_errors:
             check_explanations(domain, shown, found)
-
-
-def _watch_expert(env: SceneEnv, seeds: Sequence[int], found: Findings) -> list[CheckedEpisode]:
-    """Return episodes of the expert, if it can show any: with more steps than the task allows, to see what it needs."""
-    limit = env.step_limit
-    if env.expert is None or not env.expert.can_show:
-        found.advise("expert", "the task has no expert that can show it: demonstrations must be imported")
-        return []
-    env.step_limit = max(limit, min(4 * limit, PATIENCE))
-    episodes = _watch_all(env, lambda env, seed: expert_policy(env), seeds, EXPERT, found)
-    env.step_limit = limit
-    for episode in episodes:
-        check_controls(env, episode, found)
-    return episodes
 
 
 def _random_policy(env: SceneEnv, seed: int) -> Policy:
@@ -99,26 +92,18 @@ def _random_policy(env: SceneEnv, seed: int) -> Policy:
 
 
 def _watch_all(
-    env: SceneEnv,
-    make_policy: Callable[[SceneEnv, int], Policy],
-    seeds: Sequence[int],
-    who: str,
-    found: Findings,
-    steps: int | None = None,
+    env: SceneEnv, who: str, seeds: Sequence[int], found: Findings, steps: int | None = None
 ) -> list[CheckedEpisode]:
     """Return an episode for each seed, each step checked, and check that the first can be repeated."""
-    first, *others, again = (
-        _watch(env, make_policy(env, seed), seed, who, found, steps) for seed in (*seeds, seeds[0])
-    )
+    watched = [_watch(env, who, seed, found, steps) for seed in (*seeds, seeds[0])]
     if not found.has_errors:
-        check_repetition(first, again, found)
-    return [first, *others]
+        check_repetition(watched[0], watched[-1], found)
+    return watched[:-1]
 
 
-def _watch(
-    env: SceneEnv, policy: Policy, seed: int, who: str, found: Findings, steps: int | None = None
-) -> CheckedEpisode:
+def _watch(env: SceneEnv, who: str, seed: int, found: Findings, steps: int | None) -> CheckedEpisode:
     """Run an episode, for so many steps at most, until it ends or a function of the task fails; check what was seen."""
+    policy = expert_policy(env) if who == EXPERT else _random_policy(env, seed)
     seen = CheckedEpisode(who, seed)
 
     def see(scene: Scene) -> None:
@@ -238,7 +223,7 @@ def check_explanations(domain: Domain, episodes: Sequence[CheckedEpisode], found
             elif action.name not in others:
                 difference = how_it_differs(domain, action, episode.states[start], episode.states[end])
                 others[action.name] = f"{episode.at(end)}: after {action}, {difference}"
-    for name in others.keys() - as_promised:
+    for name in sorted(others.keys() - as_promised):
         remedy = "correct the domain, the labels or the expert"
         found.error(("effects", name), f"'{name}' never has the effects of the domain ({others[name]}): {remedy}")
     if domain.adl:
