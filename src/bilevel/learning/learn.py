@@ -517,7 +517,7 @@ def _card(
     return Card(
         format=FORMAT,
         task=demonstrations.task,
-        method=run.method,
+        method=BISON if run.is_bilevel else run.method,
         objects=demonstrations.objects,
         arguments=demonstrations.env_arguments,
         seed=network.seed,

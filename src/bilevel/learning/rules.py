@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice, pairwise
 
 from bilevel.planning.planners import plan_function, planner_named
 from bilevel.rules.traces import Trace, segments, traces_from_problems, traces_from_states
@@ -78,17 +79,11 @@ def _trace_to_a_goal(
     goals = [*(decision.goal for decision in decisions), goal]
     objects = {name: kind for decision in decisions for name, kind in decision.objects.items()}
     explained = traces_from_states(domain, states, goals, objects).actions
-    done = len(decisions)
-    for index, decision in enumerate(decisions):
-        begins = explained[index] != (explained[index - 1] if index else None)
-        if begins and explained[index] not in (None, decision.action):
-            done = index
-            break
+    pairs = enumerate(pairwise([None, *explained[:-1]]))  # where another action begins than what was decided
+    done = next((i for i, (before, now) in pairs if now not in (None, before, decisions[i].action)), len(decisions))
     for trace in traces_from_states(domain, states[: done + 1], goals[: done + 1], objects).traces[:1]:
         if trace.steps[0].state == states[0]:
-            for _, steps in segments(trace):
-                yield Trace(steps, trace.objects)
-                return
+            yield from (Trace(steps, trace.objects) for _, steps in islice(segments(trace), 1))
 
 
 # Completion
