@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # each public name once: `__getattr__` reads here where it is
     from bilevel.demonstrations.dataset import Demonstrations as Demonstrations
     from bilevel.demonstrations.importing.importer import import_demonstrations as import_demonstrations
     from bilevel.demonstrations.importing.npz_reader import recordings_in_memory as recordings_in_memory
+    from bilevel.domain_learning.goal_orders import learn_rules as learn_rules
     from bilevel.domain_learning.operators import learn_domain as learn_domain
     from bilevel.experiments.evaluate import evaluate as evaluate
     from bilevel.experiments.records import Record as Record
@@ -40,7 +41,6 @@ if TYPE_CHECKING:  # each public name once: `__getattr__` reads here where it is
     from bilevel.policies.rollout import rollout as rollout
     from bilevel.rule_learning.problems import learn_from_problems as learn_from_problems
     from bilevel.rules.complete import complete_rules as complete_rules
-    from bilevel.rules.learning import learn_rules as learn_rules
     from bilevel.rules.rule import Rule as Rule
     from bilevel.rules.rule_file import read_rules as read_rules
     from bilevel.rules.solving import solve as solve

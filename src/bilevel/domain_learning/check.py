@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
@@ -277,35 +277,28 @@ class _Check:
         self._everything = replace(domain, schemas={**domain.schemas, **domain.events})
         self._report = DomainReport(domain.name, actions=dict.fromkeys(domain.schemas, 0), events={})
         self._report.events = dict.fromkeys(domain.events, 0)
-        self._explained: list[Noted] = []
-        self._by_event: list[Noted] = []
-        self._ambiguous: list[Noted] = []
-        self._contradicted: list[Noted] = []
-        self._flickers: list[Noted] = []
+        self._noted: dict[str, list[Noted]] = defaultdict(list)  # by the report's field
         self._occurrences = {name: Occurrences(schema) for name, schema in self._everything.schemas.items()}
         self._possible: Counter[str] = Counter()  # actions that are one of several explanations
         self._states: dict[tuple[Facts, tuple[str, ...]], Seen] = {}
 
     def add(self, number: int, episode: ShownEpisode) -> None:
         """Take in one episode."""
-        report, objects = self._report, {**self.domain.constants, **episode.objects}
-        states = episode.states
+        report, states, objects = self._report, episode.states, {**self.domain.constants, **episode.objects}
         require_declared(self.domain, number, episode)
-        goals = [NO_FACTS] * len(states)
-        found = traces_from_states(self.domain, states, goals, episode.objects)
+        found = traces_from_states(self.domain, states, [NO_FACTS] * len(states), episode.objects)
         for change in found.changes:
             if len(change.actions) == 1:
                 report.actions[change.actions[0].name] += 1
                 report.settled += states[change.step - 1] != change.before
-                self._explained.append(Noted(number, change, objects))
+                self._noted["explained"].append(Noted(number, change, objects))
                 self._occurrences[change.actions[0].name].note(change)
             elif change.actions:
-                self._ambiguous.append(Noted(number, change, objects))
+                self._noted["ambiguous"].append(Noted(number, change, objects))
                 self._possible.update({action.name for action in change.actions})
             else:
                 self._without_action(number, change, objects)
-        for change in found.flickers:
-            self._flickers.append(Noted(number, change, objects))
+        self._noted["flickers"] += [Noted(number, change, objects) for change in found.flickers]
         for state, present in dict.fromkeys(zip(states, episode.present(), strict=True)):
             there = {name: kind for name, kind in objects.items() if name in present or name in self.domain.constants}
             self._states.setdefault((state, tuple(there)), Seen(state, there))
@@ -316,27 +309,26 @@ class _Check:
         """Note a change that no action explains: an event, or what comes nearest."""
         happened = explain_change(self._happenings, change.before, change.after, objects)[:1]
         happened = happened or explain_by_events(self.domain, change.before, change.after, objects)
-        if happened:
-            together = replace(change, actions=tuple(each.action for each, _ in happened))
-            self._by_event.append(Noted(number, together, objects))
+        if not happened:
+            self._noted["contradicted"].append(Noted(number, change, objects))
+            nearest = nearest_action(self._everything, change.before, change.after, objects)
+            if nearest is not None:
+                self._occurrences[nearest.action.name].note_failure(nearest, number, change, objects)
+            return
+        together = replace(change, actions=tuple(each.action for each, _ in happened))
+        self._noted["by_event"].append(Noted(number, together, objects))
         for each, outcome in happened:
             name = each.action.name
             counts = self._report.events if name in self.domain.events else self._report.actions
             counts[name] += 1
             self._occurrences[name].note(replace(change, actions=(each.action,), outcome=outcome))
-        if happened:
-            return
-        self._contradicted.append(Noted(number, change, objects))
-        nearest = nearest_action(self._everything, change.before, change.after, objects)
-        if nearest is not None:
-            self._occurrences[nearest.action.name].note_failure(nearest, number, change, objects)
 
     def report(self) -> DomainReport:
         """Return what was found in all of them."""
         report = self._report
-        report.explained, report.by_event = kinds_of(self._explained), kinds_of(self._by_event)
-        report.ambiguous, report.flickers = kinds_of(self._ambiguous), kinds_of(self._flickers)
-        report.contradicted = kinds_of(self._contradicted, self._everything)
+        report.explained, report.by_event = (kinds_of(self._noted[name]) for name in ("explained", "by_event"))
+        report.ambiguous, report.flickers = (kinds_of(self._noted[name]) for name in ("ambiguous", "flickers"))
+        report.contradicted = kinds_of(self._noted["contradicted"], self._everything)
         findings = [finding for each in self._occurrences.values() for finding in each.findings(self._possible)]
         states = [with_absent(seen, self.domain) for seen in self._states.values()]
         for name, seen in self._occurrences.items():

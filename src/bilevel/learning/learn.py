@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from bilevel.demonstrations.dataset import Demonstration, Demonstrations
 from bilevel.demonstrations.traces import explain, label
+from bilevel.domain_learning.goal_orders import learn_rules
 from bilevel.files import folder_lock, write_atomically
 from bilevel.learning.dagger import (
     BilevelAgent,
@@ -64,7 +65,7 @@ from bilevel.policies.folder import (
 from bilevel.policies.policy import LowLevelPolicy
 from bilevel.progress import Callback, Log, Progress, open_log, silent
 from bilevel.rules.complete import complete_rules
-from bilevel.rules.learning import PRINTED, SINGLE_GOAL, extend_rules, learn_rules
+from bilevel.rules.learning import PRINTED, SINGLE_GOAL, extend_rules
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_policy import RulePolicy
 from bilevel.rules.traces import Trace
@@ -357,10 +358,9 @@ def label_demonstrations(
     """
     config = config or LearningConfig()
     domain, spec = demonstrations.domain, demonstrations.spec
-    traces: list[Trace] = []
+    traces, longest = list[Trace](), Counter[str]()
     beginnings: list[tuple[Facts, Facts, Mapping[str, str]]] = []
     situations: list[list[Situation]] = []
-    longest: Counter[str] = Counter()
     for demonstration, scenes, states, goals in _labelled(demonstrations, task, callback):
         found = explain(demonstration, domain, states, goals, use_recorded=config.recorded_actions)
         situations.append(list(zip(states, goals, found.actions, strict=False)))

@@ -26,10 +26,10 @@ from bilevel.planning.planner import Deadline
 from bilevel.rule_learning.lifting import lifted_rule
 from bilevel.rule_learning.spaces import FAR, IS_OBJECT, Numbers, Space, States
 from bilevel.rules.derived import MARK, PATH, can_be_chained, path_of, path_predicates, static_predicates
-from bilevel.rules.learning import order_of
+from bilevel.rules.learning import lifted_order
 from bilevel.rules.matching import Binding, bind_action, direct_waits, free_variables, predecessors, unify
 from bilevel.rules.rule import GoalOrder, Rule, canonical
-from bilevel.symbolic.domain import NO_FACTS, Action, Atom, Domain, Facts, Parameter, is_variable
+from bilevel.symbolic.domain import Action, Atom, Domain, Facts, Parameter, is_variable
 from bilevel.symbolic.semantics import ground_action, substitute, substitute_all
 
 MOST_BASES = 10  # rules at the same distance from their goals, of which the shortest is taken
@@ -48,20 +48,11 @@ def find_orders(spaces: Sequence[Space]) -> list[GoalOrder]:
             begun = space.solvable & space.holds(later) & ~space.holds(earlier)
             if begun.any():
                 kept = space.distances(space.solvable & space.holds(later) & space.holds(earlier), begun)
-                order = lifted_pair(space, later, earlier)
-                swapped[order] = lifted_pair(space, earlier, later)
+                order = lifted_order(later, earlier, space.domain)
+                swapped[order] = lifted_order(earlier, later, space.domain)
                 shown[order] = shown.get(order, True) and not (kept[begun] < FAR).any()
     orders = {order for order, is_shown in shown.items() if is_shown}
     return sorted((order for order in orders if swapped[order] not in orders), key=str)
-
-
-def lifted_pair(space: Space, later: Atom, earlier: Atom, condition: Facts = NO_FACTS) -> GoalOrder:
-    """Return the order of two goals with variables of the types that their predicates ask for."""
-    types = dict(space.objects)
-    for goal in (later, earlier):
-        for name, parameter in zip(goal.terms, space.domain.predicates[goal.predicate].parameters, strict=True):
-            types[name] = parameter.type
-    return order_of(later, earlier, condition, types, space.domain)
 
 
 class Hit(NamedTuple):
@@ -429,7 +420,7 @@ def _told_apart(lesson: Lesson, earlier: Atom) -> GoalOrder | None:
     static, state = static_predicates(space.domain), space.problem.state
     facts = (fact for fact in state if fact.predicate in static and swap.keys() >= {*fact.terms})
     apart = frozenset(fact for fact in facts if substitute(fact, swap) not in state)
-    return lifted_pair(space, later, earlier, apart) if apart else None
+    return lifted_order(later, earlier, space.domain, apart) if apart else None
 
 
 def _connected(rule: Rule) -> Rule:

@@ -13,7 +13,7 @@ from itertools import product
 
 from bilevel.rules.derived import MARK, closures_in, with_closures
 from bilevel.rules.matching import narrowest_join
-from bilevel.rules.rule import GoalOrder, Rule, canonical, inequality
+from bilevel.rules.rule import GoalOrder, Rule, canonical, inequality, orders_of
 from bilevel.rules.traces import Trace, TraceStep, segments
 from bilevel.symbolic.domain import (
     EQUALITY,
@@ -45,8 +45,7 @@ def learn_rules(traces: Iterable[Trace], domain: Domain, algorithm: str = SINGLE
     """Return the rules that the traces show, by priority and then by text; the order of the traces does not matter.
 
     A rule with inequalities that only keep its own plan from going wrong comes again relaxed, that is, without them,
-    after all others: where the only objects at hand coincide, trying is better than standing still. With the
-    `algorithm` "printed" the rules are those of Algorithm 1 as the paper prints it.
+    after all others: where the only objects at hand coincide, trying is better than standing still.
     """
     if algorithm not in ALGORITHMS:
         raise BadInput(f"unknown algorithm '{algorithm}'; known ones: {', '.join(ALGORITHMS)}")
@@ -72,7 +71,7 @@ def _in_order(rules: Iterable[Rule]) -> list[Rule]:
 def extend_rules(rules: Sequence[Rule], traces: Iterable[Trace], domain: Domain) -> tuple[Rule, ...]:
     """Return the rules as they are, and behind all of them those that the traces show beyond them."""
     last = max((rule.priority for rule in rules), default=0)
-    learned = [replace(rule, priority=last + rule.priority) for rule in learn_rules(traces, domain)]
+    learned = [replace(r, priority=last + r.priority, orders=orders_of(rules)) for r in learn_rules(traces, domain)]
     return (*rules, *(new for new in learned if not any(subsumes(rule, new, domain) for rule in rules)))
 
 
@@ -243,9 +242,11 @@ def differences(pairs: Iterable[tuple[Atom, Atom]]) -> Iterator[list[tuple[str, 
             yield [(a, b) for a, b in zip(one.terms, other.terms, strict=True) if a != b]
 
 
-def order_of(later: Atom, earlier: Atom, condition: Facts, types: Mapping[str, str], domain: Domain) -> GoalOrder:
-    """Return the order of two goals with variables in place of their objects, named as in rules."""
-    lifted = lift(1, Condition(condition), frozenset({earlier}), Action(*later), types, domain)
+def lifted_order(later: Atom, earlier: Atom, domain: Domain, condition: Facts = NO_FACTS) -> GoalOrder:
+    """Return the order of two goals with variables, of the types that their predicates ask for, named as in rules."""
+    types = _Types(domain, {})
+    types.note(frozenset({later, earlier}))
+    lifted = lift(1, Condition(condition), frozenset({earlier}), Action(*later), types.needed, domain)
     return GoalOrder.from_rule(canonical(replace(lifted, negative_condition=NO_FACTS), domain))
 
 
@@ -265,8 +266,7 @@ def printed_rules(traces: Iterable[Trace], domain: Domain) -> tuple[Rule, ...]:
 
 
 def _printed_rules_of(trace: Trace, domain: Domain) -> Iterator[Rule]:
-    goal = trace.steps[-1].goal
-    types = {**domain.constants, **trace.objects}
+    goal, types = trace.steps[-1].goal, {**domain.constants, **trace.objects}
     conditions = {goal}
     for distance, step in enumerate(reversed(trace.steps), 1):
         outcomes = set(_possible_outcomes(step, domain, types))
