@@ -125,13 +125,13 @@ def random_situation(rng: np.random.Generator, domain: Domain, scene: Scene) -> 
 
 @st.composite
 def linked(draw: st.DrawFn, domain: Domain) -> list[ObjectLink]:
-    """Links for some of the predicates with two arguments, and some of the actions."""
+    """Links by the first of the predicates with two arguments for some actions; for others, to what is nearest."""
     arities = {name: len(predicate.parameters) for name, predicate in domain.predicates.items()}
     binary, unary = ([name for name, arity in arities.items() if arity == count] for count in (2, 1))
     asked = [(name, each.name) for name, schema in domain.schemas.items() for each in schema.parameters]
     some = st.lists(st.sampled_from(unary), max_size=1).map(tuple) if unary else st.just(())
     within, last = st.sampled_from([None, 0.5, 1.5]), dict(asked)  # of each schema the last parameter
-    return [
+    by_facts = [
         ObjectLink(
             action,
             draw(st.sampled_from(["cube", "spot"])),
@@ -141,10 +141,14 @@ def linked(draw: st.DrawFn, domain: Domain) -> list[ObjectLink]:
             within=draw(within),
             instead=last[action],
         )
-        for predicate in binary
+        for predicate in binary[:1]
         for action, parameter in asked
         if draw(st.booleans())
     ]
+    by_facts = [*{link.action: link for link in by_facts}.values()]
+    others = sorted({*last} - {link.action for link in by_facts})
+    kinds = st.sampled_from(["cube", "spot"])
+    return by_facts + [ObjectLink(action, draw(kinds), within=draw(within)) for action in others if draw(st.booleans())]
 
 
 @st.composite

@@ -38,28 +38,17 @@ def slow_outputs(
     hidden = len(weights["readout.0.bias"])
     h_global = layer("embed.global", scaled("global", encode_global(domain, scene, state, goal)))
     h_action = layer("embed.action", one_hot(sorted(domain.schemas).index(action.name), len(domain.schemas)))
-    schema = sorted(domain.schemas).index(action.name)
-    kinds, arity = sorted({link.of for link in links}), arity_of(domain)
+    instead, kinds = seen_instead(domain, links, scene, state, action), sorted({link.of for link in links})
     arguments = [
-        scaled("object", encode_argument(domain, scene, state, goal, name, position, kinds))
+        scaled(
+            "object", encode_object(domain, scene, state, goal, action, instead.get(position, name), position, kinds)
+        )
         for position, name in enumerate(action.arguments)
     ]
-    others = [
-        scaled("object", encode_neighbour(domain, scene, state, goal, name, kinds))
-        for name in neighbours(domain, links, scene, state, action)
+    arguments += [
+        scaled("object", encode_object(domain, scene, state, goal, action, name, None, kinds))
+        for name in nearest(links, scene, action)
     ]
-    if others:
-
-        def score(numbers: Vector) -> float:
-            query = [float(number) for number in weights["query"][schema]]
-            return dot(relu(plus(layer("key", numbers), query)), weights["score"].tolist())
-
-        parameters = [parameter.name for parameter in domain.schemas[action.name].parameters]
-        for place in {parameters.index(link.instead) for link in links if link.action == action.name}:
-            numbers = arguments[place]
-            shares = [math.exp(score(each)) for each in (numbers, *others)]
-            mean = [dot(shares, column) / sum(shares) for column in zip(numbers, *others, strict=True)]
-            arguments[place] = mean[:-arity] + numbers[-arity:]
     h_objects = [layer("embed.object", numbers) for numbers in arguments]
     for number in range(rounds):
         most = maximum(h_objects, hidden)
@@ -88,20 +77,20 @@ def encode_global(domain: Domain, scene: Scene, state: Facts, goal: Facts) -> Ve
     return plain + angles + [float(Atom(name) in facts) for facts in (state, goal) for name in nullary]
 
 
-def encode_argument(
-    domain: Domain, scene: Scene, state: Facts, goal: Facts, name: str, position: int, kinds: Sequence[str] = ()
+def encode_object(
+    domain: Domain,
+    scene: Scene,
+    state: Facts,
+    goal: Facts,
+    action: Action,
+    name: str,
+    position: int | None,
+    kinds: Sequence[str],
 ) -> Vector:
-    """An object that the action names: what is seen of it, the facts about it alone, and which argument it is."""
+    """What is seen of it, the facts about it alone, of which type it is if it is not named, which argument it is."""
     own = encode_features(scene, name) + encode_facts(domain, state, goal, name)
-    return own + [0.0] * len(kinds) + one_hot(position, arity_of(domain))
-
-
-def encode_neighbour(
-    domain: Domain, scene: Scene, state: Facts, goal: Facts, name: str, kinds: Sequence[str]
-) -> Vector:
-    """Another object: the same, but of which type it is."""
-    own = encode_features(scene, name) + encode_facts(domain, state, goal, name)
-    return own + [float(scene[name].type == kind) for kind in kinds] + [0.0] * arity_of(domain)
+    other = [float(name not in action.arguments and name in scene and scene[name].type == kind) for kind in kinds]
+    return own + other + [float(position == number) for number in range(arity_of(domain))]
 
 
 def encode_facts(domain: Domain, state: Facts, goal: Facts, name: str) -> Vector:
@@ -113,39 +102,73 @@ def arity_of(domain: Domain) -> int:
     return max([1, *(len(schema.parameters) for schema in domain.schemas.values())])
 
 
-def neighbours(domain: Domain, links: Sequence[ObjectLink], scene: Scene, state: Facts, action: Action) -> set[str]:
-    """The objects that any link leads to; those that a way of short enough steps leads to, where that is asked for."""
-    found: set[str] = set()
-    for link in (link for link in links if link.action == action.name):
+def seen_instead(
+    domain: Domain, links: Sequence[ObjectLink], scene: Scene, state: Facts, action: Action
+) -> dict[int, str]:
+    """What is seen in the places of arguments: of what a way of short enough steps leads to the farthest."""
+    found: dict[int, str] = {}
+    for link in (link for link in links if link.action == action.name and link.sharing):
         parameters = [parameter.name for parameter in domain.schemas[action.name].parameters]
-        argument = action.arguments[parameters.index(link.argument)]
+        argument, replaced = parameters.index(link.argument), parameters.index(link.instead)
         linked = {
             name
             for name in scene.objects
-            if any(fact.predicate == link.sharing and {argument, name} <= {*fact.terms} for fact in state)
+            if any(
+                fact.predicate == link.sharing and {action.arguments[argument], name} <= {*fact.terms} for fact in state
+            )
             and name not in action.arguments
             and scene[name].type == link.of
             and all(Atom(predicate, (name,)) in state for predicate in link.where)
-            and all(Atom(predicate, (argument,)) in state for predicate in link.given)
+            and all(Atom(predicate, (action.arguments[argument],)) in state for predicate in link.given)
         }
-        found |= linked if link.within is None else reached(scene, action, linked, link.within)
+        row = linked if link.within is None else reached(scene, action, linked, link.within)
+        if row:
+            start = place(scene, action.arguments[replaced])
+
+            def far(name: str, start: Vector | None = start) -> float:
+                here = place(scene, name)
+                return math.dist(here, start) if here and start else 0.0
+
+            found[replaced] = max(sorted(row), key=lambda name: (far(name), name))
     return found
+
+
+def nearest(links: Sequence[ObjectLink], scene: Scene, action: Action) -> list[str]:
+    """What is nearest to the agent, if it is near enough; in coordinates that it has."""
+    found: list[str] = []
+    for link in (link for link in links if link.action == action.name and not link.sharing and action.arguments):
+        roles = scene.spec.object_roles[link.of]
+        axes = [name for name, role in roles.items() if isinstance(role, Position) and role.along is None]
+        apart = {
+            name: math.dist([scene[name][axis] for axis in axes], [scene.agent[axis] for axis in axes])
+            for name in scene.roster.of_type(link.of)
+            if name not in action.arguments
+        }
+        near = {name: distance for name, distance in apart.items() if link.within is None or distance <= link.within}
+        found += [min(near, key=lambda name: near[name])] if near else []
+    return found
+
+
+def place(scene: Scene, name: str) -> Vector | None:
+    """Where something is, if it is seen and has both coordinates that anything has."""
+    roles = scene.spec.object_roles[scene[name].type] if name in scene else {}
+    known = {axis for kind in scene.spec.object_roles.values() for axis in "xy" if axis in kind}
+    return [scene[name][axis] for axis in sorted(known)] if known and known <= roles.keys() else None
 
 
 def reached(scene: Scene, action: Action, names: set[str], within: float) -> set[str]:
     """Those to which a way leads from an argument in steps that are short enough; what has no place is near."""
-
-    def place(name: str) -> Vector | None:
-        roles = scene.spec.object_roles[scene[name].type]
-        has = [isinstance(roles.get(axis), Position) for axis in "xy"]
-        return [scene[name][axis] for axis, one in zip("xy", has, strict=True) if one] if all(has) else None
-
-    near = {name for name in names if place(name) is None}
-    here = [where for name in action.arguments if name in scene and (where := place(name))]
+    places = {name: place(scene, name) for name in names}
+    near = {name for name, here in places.items() if here is None}
+    reached = [here for name in action.arguments if (here := place(scene, name))]
     for _ in names:
-        close = {name for name in names - near if any(math.dist(place(name) or [], where) <= within for where in here)}
+        close = {
+            name
+            for name, here in places.items()
+            if here and name not in near and any(math.dist(here, other) <= within for other in reached)
+        }
         near |= close
-        here += [place(name) or [] for name in close]
+        reached += [places[name] or [] for name in close]
     return near
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_cases import Case, cases, domains, random_scene, random_situation, specs
-from slow_network import encode_argument, encode_global
+from slow_network import encode_global, encode_object
 
 from bilevel.lowlevel.encoding import Samples, Situation, encode_episode, encoding_of
 from bilevel.symbolic.domain import Action, Atom, BadInput, Domain
@@ -40,7 +40,7 @@ def test_an_episode_is_encoded_as_its_steps_are_one_by_one(domain: Domain, spec:
         for place in range(encoding.arity if action.arguments else 0):
             position = min(place, len(action.arguments) - 1)
             name = action.arguments[position]
-            argument = encode_argument(domain, scenes[step], state, goal, name, position)
+            argument = encode_object(domain, scenes[step], state, goal, action, name, position, ())
             assert found.objects[row, place] == pytest.approx(argument, abs=1e-4)
 
 
@@ -123,8 +123,7 @@ def test_of_untold_parameters_nothing_is_told(case: Case, number: int) -> None:
         other = Action(action.name, tuple(arguments))
         more = state | {Atom(name, ("nowhere",)) for name in encoding.unary}
         told = [
-            (*encoding.arguments(case.scene, asked), encoding.object_facts(facts, goal, asked))
-            for asked, facts in ((action, state), (other, more))
+            encoding.seen_objects(case.scene, facts, goal, asked) for asked, facts in ((action, state), (other, more))
         ]
         assert all(np.array_equal(mine, theirs) for mine, theirs in zip(*told, strict=True))
 

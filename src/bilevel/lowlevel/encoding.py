@@ -28,7 +28,6 @@ Row = TypeVar("Row")
 NOWHERE = -1  # instead of a row, for an argument that cannot be seen, such as a constant of the domain
 RELATIVE, ABSOLUTE, PLAIN, SINE, COSINE = "relative", "absolute", "plain", "sine", "cosine"  # forms of a feature
 CONTROL, SCHEMA = "control", "schema"
-MOST_NEIGHBOURS = 4  # of an action, in a sample; a policy at work sees all that there are
 
 
 class Unseen(BadInput):
@@ -165,29 +164,43 @@ def _numbers(roles: Mapping[str, Role], label_only: bool) -> list[Number]:
 
 
 class ObjectLink(msgspec.Struct, frozen=True, order=True, omit_defaults=True):
-    """Other objects that the network sees when it does an action: those that share a fact with one of its arguments.
+    """An object that the network sees when it does an action, although that does not name it.
 
-    They are its neighbours. The first are near an argument, and each other one is near one of them; what lies apart is
-    none. Attention decides which of them is seen in the place of an argument, if any.
+    It is the end of a row: of the objects that share a fact with an argument, the first are near an argument, and each
+    other one is near one of them; the farthest is seen in the place of an argument. Or, where no fact is given, it is
+    the nearest to the agent, and seen besides the arguments.
     """
 
     action: str
     of: str  # the type of these objects
-    sharing: str  # the predicate of the fact
-    argument: str  # with which parameter of the action
+    sharing: str = ""  # the predicate of the fact
+    argument: str = ""  # with which parameter of the action
     where: tuple[str, ...] = ()  # what must hold of each of them: predicates with one argument
     given: tuple[str, ...] = ()  # and of the argument
-    within: float | None = None  # so far from the next one, in the unit of positions
+    within: float | None = None  # so far from the next one, or from the agent, in the unit of positions
     first: float | None = None  # so far from an argument, if that is another distance
-    instead: str = ""  # of which parameter of the action one of them may be seen
+    instead: str = ""  # of which parameter of the action the farthest is seen
 
     def __str__(self) -> str:
+        if not self.sharing:
+            return f"{self.action} sees, besides its arguments, the nearest {self.of} within {self.within or 0:.2g}"
         where = f", where {' and '.join(self.where)} holds" if self.where else ""
         given = f", given {' and '.join(self.given)} of that" if self.given else ""
         within = f", in steps of at most {self.within:.2g}" if self.within is not None else ""
         within += f", the first of at most {self.first:.2g}" if self.first is not None else ""
         shared = f"shares {self.sharing} with its {self.argument}"
-        return f"{self.action} sees, instead of its {self.instead}, any {self.of} that {shared}{where}{given}{within}"
+        last = f"the last {self.of} of the row from there that {shared}"
+        return f"{self.action} sees, instead of its {self.instead}, {last}{where}{given}{within}"
+
+
+class SeenObjects(NamedTuple):
+    """The objects that the network sees, and what it is told of them but for their features."""
+
+    rows: list[int]  # of the scene
+    mask: Array  # (objects, numbers): 1 for the numbers that they have, else 0
+    about: Array  # (objects, others): facts about each alone, of which type it is if not named, which argument it is
+    candidates: int  # so many of them, the last, are those of which the nearest is seen
+    instead: str  # what is seen in the place of an argument
 
 
 @dataclass(frozen=True)
@@ -200,8 +213,8 @@ class Encoding:
     schemas: tuple[str, ...]
     arity: int  # of the schema with the most parameters, but at least 1
     constants: tuple[str, ...] = ()  # objects of the domain, which may not be visible
-    excluded_parameters: Mapping[str, frozenset[int]] = field(default_factory=dict)  # by schema and number
     parameters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of each schema
+    untold: Mapping[str, Sequence[str]] = field(default_factory=dict)  # those that the network is not told of
     links: tuple[ObjectLink, ...] = ()
 
     @property
@@ -218,103 +231,115 @@ class Encoding:
     def object_size(self) -> int:
         """How many numbers an object's node is told: its own, unary facts and goals, and what it is to the action.
 
-        It is one of the arguments, or a neighbour of one of the types that are linked.
+        It may be of one of the types that are linked, and it may be one of the arguments, or stand for it.
         """
         return self.features.object_size + 2 * len(self.unary) + len(self.kinds) + self.arity
 
     @cached_property
     def kinds(self) -> tuple[str, ...]:
-        """The types of neighbours."""
+        """The types of what is seen without being named."""
         return tuple(sorted({link.of for link in self.links}))
 
-    @property
-    def rows(self) -> int:
-        """How many objects a sample holds."""
-        return self.arity + (MOST_NEIGHBOURS if self.links else 0)
-
     @cached_property
-    def replaced(self) -> Array:
-        """(schemas, arity): 1 for the argument of a schema in whose place a neighbour may be seen."""
-        found = np.zeros((len(self.schemas), self.arity), np.float32)
-        for link in (link for link in self.links if link.instead):
-            found[self.schemas.index(link.action), self.parameters[link.action].index(link.instead)] = 1.0
-        return found
+    def nearest(self) -> dict[str, ObjectLink]:
+        """The links to what is nearest, by action."""
+        return {link.action: link for link in self.links if not link.sharing}
 
     @property
     def kind_columns(self) -> slice:
-        """Where in an object's numbers it stands of which type a neighbour is; zeros for an argument."""
+        """Where in an object's numbers these types stand; zeros for what the action names."""
         return slice(self.object_size - self.arity - len(self.kinds), self.object_size - self.arity)
+
+    @property
+    def nodes(self) -> int:
+        """How many objects a sample holds: arguments and, after these, what is nearest."""
+        return self.arity + bool(self.nearest)
 
     def global_facts(self, state: Facts, goal: Facts) -> Array:
         """(2 * nullary,): which facts without arguments hold, and which are wanted."""
         return np.array([(name, ()) in facts for facts in (state, goal) for name in self.nullary], np.float32)
 
-    def object_facts(self, state: Facts, goal: Facts, action: Action) -> Array:
-        """(arity or 0, 2 * unary + kinds + arity): for each argument the facts about it alone, and which one it is."""
-        rows = [
-            self._unary_facts(state, goal, argument)
-            + [False] * len(self.kinds)
-            + [index == position for index in range(self.arity)]
-            for position, argument in self._seen_arguments(action)
-        ]
-        return np.array(self.padded(rows), np.float32).reshape(-1, self.object_size - self.features.object_size)
-
-    def _unary_facts(self, state: Facts, goal: Facts, name: str) -> list[bool]:
-        return [(predicate, (name,)) in facts for facts in (state, goal) for predicate in self.unary]
-
     def padded(self, rows: Sequence[Row]) -> list[Row]:
-        """The rows, and the last again for each argument that is lacking, which a maximum ignores; none stay none."""
-        return [*rows, *list(rows[-1:]) * (self.arity - len(rows))]
+        """The rows, and the last again for each node that is lacking, which a maximum ignores; none stay none."""
+        return [*rows, *list(rows[-1:]) * (self.nodes - len(rows))]
 
     def _seen_arguments(self, action: Action) -> list[tuple[int, str]]:
         """The arguments of an action that the network is told of, each with its number."""
-        excluded = self.excluded_parameters.get(action.name, ())
-        return [(position, name) for position, name in enumerate(action.arguments) if position not in excluded]
+        told = self.seen_parameters(action.name)
+        named = enumerate(zip(self.parameters.get(action.name, ()), action.arguments, strict=False))
+        return [(position, name) for position, (parameter, name) in named if parameter in told]
 
-    def arguments(self, scene: Scene, action: Action) -> tuple[list[int], Array]:
-        """The rows of a scene in which an action's arguments are seen, padded, and the mask of what they have."""
-        row, types = scene.roster.row, scene.roster.objects
-        names = [name for _, name in self._seen_arguments(action)]
-        for name in names:
-            if name not in row and name not in self.constants:
+    def seen_parameters(self, action: str) -> list[str]:
+        """The parameters of an action that the network is told of."""
+        return [each for each in self.parameters.get(action, ()) if each not in self.untold.get(action, ())]
+
+    def seen_objects(self, scene: Scene, state: Facts, goal: Facts, action: Action) -> SeenObjects:
+        """What the network sees of the arguments of an action, and of candidates for what is nearest."""
+        arguments, types = self._seen_arguments(action), scene.roster.objects
+        for _, name in arguments:
+            if name not in types and name not in self.constants:
                 raise Unseen(f"the policy wants {action}, but no '{name}' is seen")
-        rows = self.padded([row.get(name, NOWHERE) for name in names])
-        return rows, self.features.mask(self.padded([types.get(name) for name in names]))
-
-    def seen_objects(self, scene: Scene, state: Facts, goal: Facts, action: Action) -> tuple[list[int], Array, Array]:
-        """The rows of a scene in which arguments and neighbours are seen, their masks, and what else is told of them.
-
-        These are `arguments` and `object_facts`, and the same for each of the neighbours.
-        """
-        (rows, mask), about = self.arguments(scene, action), self.object_facts(state, goal, action)
-        names = self.neighbours(scene, state, action) if self.links else []
-        if not names:
-            return rows, mask, about
-        types = [scene.roster.objects[name] for name in names]
-        more = [
-            [*self._unary_facts(state, goal, name), *(kind == each for each in self.kinds), *[False] * self.arity]
-            for name, kind in zip(names, types, strict=True)
+        instead = self.instead(scene, state, action) if self.links else {}
+        link = self.nearest.get(action.name)
+        candidates = [name for name in scene.roster.of_type(link.of) if name not in action.arguments] if link else []
+        named = self.padded([(number, instead.get(number, name)) for number, name in arguments])
+        named += [(NOWHERE, name) for name in candidates]
+        about = [
+            [(predicate, (name,)) in facts for facts in (state, goal) for predicate in self.unary]
+            + [name not in action.arguments and types.get(name) == kind for kind in self.kinds]
+            + [number == place for place in range(self.arity)]
+            for number, name in named
         ]
-        rows = [*rows, *(scene.roster.row[name] for name in names)]
-        return rows, np.concatenate([mask, self.features.mask(types)]), np.concatenate([about, more], dtype=np.float32)
+        return SeenObjects(
+            [scene.roster.row.get(name, NOWHERE) for _, name in named],
+            self.features.mask([types.get(name) for _, name in named]),
+            np.array(about, np.float32).reshape(len(named), self.object_size - self.features.object_size),
+            len(candidates),
+            next(iter(instead.values()), ""),
+        )
 
-    def neighbours(self, scene: Scene, state: Facts, action: Action) -> list[str]:
-        """The objects that the links of an action lead to, the nearest first."""
-        found: dict[str, float] = {}
-        for link in self.links:
-            if link.action == action.name:
-                number = self.parameters[action.name].index(link.argument)
-                if all((predicate, (action.arguments[number],)) in state for predicate in link.given):
-                    names = [
-                        name
-                        for name in sharing(state, link.sharing, action, number)
-                        if scene.roster.objects.get(name) == link.of
-                        and all((predicate, (name,)) in state for predicate in link.where)
-                    ]
-                    scale = link.within / link.first if link.within and link.first else 1.0
-                    steps = self.steps(scene, action, names, scale)
-                    found |= {name: step for name, step in steps.items() if link.within is None or step <= link.within}
-        return sorted(found, key=lambda name: (found[name], name))
+    def nearest_row(self, action: Action, candidates: int, agent: Array, features: Array) -> NDArray[np.int64]:
+        """(...,): which of the rows is that of the nearest candidate, if it is near enough, or else of an argument.
+
+        The agent's features are (..., features), those of the rows (..., rows, columns).
+        """
+        link = self.nearest[action.name]
+        axes = sorted(self.features.coordinates[link.of])
+        theirs, own = ([column[name] for name in axes] for column in (self.spec.column, self.spec.agent_column))
+        distances = np.linalg.norm(features[..., -candidates:, theirs] - agent[..., None, own], axis=-1)
+        is_near = distances.min(axis=-1) <= (np.inf if link.within is None else link.within)
+        return np.where(is_near, features.shape[-2] - candidates + distances.argmin(axis=-1), self.arity - 1)
+
+    def instead(self, scene: Scene, state: Facts, action: Action) -> dict[int, str]:
+        """What is seen in the places of arguments, by their numbers: of the rows that links lead to the last."""
+        found: dict[int, str] = {}
+        for link in (link for link in self.links if link.action == action.name and link.sharing):
+            number, replaced = map(self.parameters[action.name].index, (link.argument, link.instead))
+            names = [
+                name
+                for name in sharing(state, link.sharing, action, number)
+                if scene.roster.objects.get(name) == link.of
+                and all((predicate, (name,)) in state for predicate in link.where)
+                and all((predicate, (action.arguments[number],)) in state for predicate in link.given)
+            ]
+            steps = self.steps(scene, action, names, link.within / link.first if link.within and link.first else 1.0)
+            row = [name for name in names if link.within is None or steps[name] <= link.within]
+            where = self.positions(scene, [action.arguments[replaced], *row])
+            start = where.pop(action.arguments[replaced], None)
+            if row:
+                far = {
+                    name: 0.0 if start is None else float(np.linalg.norm(here - start)) for name, here in where.items()
+                }
+                found[replaced] = max(row, key=lambda name: (far.get(name, 0.0), name))
+        return found
+
+    def positions(self, scene: Scene, names: Iterable[str]) -> dict[str, Array]:
+        """Where those of these objects are that are seen and have all coordinates, (coordinates,) each."""
+        coordinates, row = self.features.coordinates, scene.roster.row
+        columns = sorted(self.spec.column[name] for name in set().union(*coordinates.values()))
+        kinds = {kind for kind, axes in coordinates.items() if columns and len(axes) == len(columns)}
+        placed = [name for name in names if scene.roster.objects.get(name) in kinds]
+        return {name: scene.features[row[name], columns] for name in placed}
 
     def steps(self, scene: Scene, action: Action, others: Sequence[str], scale: float = 1.0) -> dict[str, float]:
         """For each of the others, the longest step on the way to it, by others, from one of the action's arguments.
@@ -322,14 +347,11 @@ class Encoding:
         Of all ways it is the one whose longest step is the shortest. Where something has no position, it is 0. First
         steps count `scale` times.
         """
-        roster, coordinates = scene.roster, self.features.coordinates
-        columns = sorted(self.spec.column[name] for name in set().union(*coordinates.values()))
-
-        def placed(names: Iterable[str]) -> list[str]:
-            return [name for name in names if len(coordinates[roster.objects[name]]) == len(columns)]
-
-        first, rest = placed(name for _, name in self._seen_arguments(action) if name in roster.row), placed(others)
-        where = scene.features[[roster.row[name] for name in (*first, *rest)]][:, columns]
+        first = self.positions(scene, (name for _, name in self._seen_arguments(action)))
+        rest = self.positions(scene, others)
+        if not rest:
+            return dict.fromkeys(others, 0.0)
+        where = np.array([*first.values(), *rest.values()])
         apart = np.linalg.norm(where[:, None] - where, axis=-1)
         longest = scale * apart[: len(first)].min(axis=0, initial=np.inf)
         for _ in rest:
@@ -371,30 +393,24 @@ def encoding_of(domain: Domain, spec: Spec, links: Sequence[ObjectLink] = ()) ->
     def with_arguments(count: int) -> tuple[str, ...]:
         return tuple(sorted(name for name, p in domain.predicates.items() if len(p.parameters) == count))
 
-    arities = {name: len(domain.schemas[name].parameters) for name in sorted(domain.schemas)}
+    parameters = {name: tuple(each.name for each in schema.parameters) for name, schema in domain.schemas.items()}
+    for name, untold in spec.untold.items():
+        if not {*untold} < {*(known := parameters.get(name, ()))}:
+            raise BadInput(
+                f"the spec's untold has {', '.join(untold)} of the action '{name}', but these must be some, and not "
+                f"all, of its parameters in the domain '{domain.name}': {', '.join(known) or 'it has none'}"
+            )
     return Encoding(
         features=FeatureEncoder(spec),
         nullary=with_arguments(0),
         unary=with_arguments(1),
-        schemas=tuple(arities),
-        arity=max([1, *arities.values()]),
+        schemas=tuple(sorted(parameters)),
+        arity=max([1, *map(len, parameters.values())]),
         constants=tuple(domain.constants),
-        excluded_parameters={name: _excluded(domain, name, parameters) for name, parameters in spec.untold.items()},
-        parameters={name: tuple(each.name for each in schema.parameters) for name, schema in domain.schemas.items()},
+        parameters=parameters,
+        untold=spec.untold,
         links=tuple(sorted(links)),
     )
-
-
-def _excluded(domain: Domain, name: str, untold: Sequence[str]) -> frozenset[int]:
-    """The numbers of an action's parameters that are untold; `BadInput` where there are no such, or no others."""
-    schema = domain.schemas.get(name)
-    known = [parameter.name for parameter in schema.parameters] if schema else []
-    if not {*untold} < {*known}:
-        raise BadInput(
-            f"the spec's untold has {', '.join(untold)} of the action '{name}', but these must be some, and not all, "
-            f"of its parameters in the domain '{domain.name}': {', '.join(known) or 'it has none'}"
-        )
-    return frozenset(known.index(parameter) for parameter in untold)
 
 
 # What the network learns from: every step that has a high-level action, encoded
@@ -440,7 +456,7 @@ class Samples(ImitationSamples):
 
     globals: Array  # (steps, global size)
     schemas: NDArray[np.int64]  # (steps,)
-    objects: Array  # (steps, rows, object size): arguments, then neighbours; zeros where there are none
+    objects: Array  # (steps, nodes, object size); zeros where there are no arguments
 
 
 def encode_episode(
@@ -450,7 +466,7 @@ def encode_episode(
     encoding = encoding.for_spec(scenes[0].spec) if scenes else encoding
     steps, encoder = len(scenes), encoding.features
     globals_ = np.zeros((steps, encoding.global_size), np.float32)
-    objects = np.zeros((steps, encoding.rows, encoding.object_size), np.float32)
+    objects = np.zeros((steps, encoding.nodes, encoding.object_size), np.float32)
     schemas = np.full(steps, -1)
     values = np.array([scene.values for scene in scenes], np.float32).reshape(steps, len(encoding.spec.agent))
     globals_[:, : encoder.agent_size] = encoder.agent(values)
@@ -462,10 +478,13 @@ def encode_episode(
             schemas[start:end] = encoding.schema_index(action)
             globals_[start:end, encoder.agent_size :] = encoding.global_facts(state, goal)
         if action is not None and action.arguments:
-            rows, *others = encoding.seen_objects(scenes[start], state, goal, action)
-            rows, (mask, about) = rows[: encoding.rows], (part[: encoding.rows] for part in others)
-            features = np.stack([encoding.seen(scene, rows) for scene in scenes[start:end]])
-            objects[start:end, : len(rows), : encoder.object_size] = encoder.objects(values[start:end], features, mask)
-            objects[start:end, : len(rows), encoder.object_size :] = about
+            seen, agent = encoding.seen_objects(scenes[start], state, goal, action), values[start:end]
+            features = np.stack([encoding.seen(scene, seen.rows) for scene in scenes[start:end]])
+            about = np.broadcast_to(seen.about, (end - start, *seen.about.shape))
+            told = np.concatenate([encoder.objects(agent, features, seen.mask), about], axis=2)
+            if seen.candidates:
+                row = encoding.nearest_row(action, seen.candidates, agent, features)
+                told[:, encoding.arity] = told[np.arange(end - start), row]
+            objects[start:end, : len(seen.rows) - seen.candidates] = told[:, : len(seen.rows) - seen.candidates]
         start = end
     return Samples(targets, np.full(steps, number), globals_, schemas, objects).where(schemas >= 0)

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from bilevel.lowlevel.encoding import CONTROL, SCHEMA, Encoding, Samples, TableColumn, columns_of, encode_episode, turns
-from bilevel.lowlevel.numpy_network import KEYS, NODES, Weights
+from bilevel.lowlevel.numpy_network import NODES, Weights
 from bilevel.symbolic.domain import Action, BadInput, Facts
 from bilevel.tasks.controls import Control, Controls, DiscreteControls
 from bilevel.tasks.scene import Array, Scene
@@ -74,7 +74,7 @@ class LowLevelNetwork(ImitationNetwork):
         super().__init__()
         self.encoding, self.controls = encoding, controls
         self.is_choice = isinstance(controls, DiscreteControls)
-        linked = {link.action for link in encoding.links}  # what lies around these need not share the symmetries
+        linked = {link.action for link in encoding.links if link.sharing}  # what is there need not share symmetries
         found = [replace(each, except_for=(*each.except_for, *sorted(linked))) for each in encoding.spec.symmetries]
         self.symmetries = () if self.is_choice else found
         self.register_buffer("global_scale", torch.ones(encoding.global_size))
@@ -82,10 +82,9 @@ class LowLevelNetwork(ImitationNetwork):
 
     @abstractmethod
     def forward(self, global_: Tensor, action: Tensor, objects: Tensor) -> Tensor:
-        """(batch, outputs) from (batch, global size), (batch, schemas) one-hot, and (batch, rows, object size).
+        """(batch, outputs) from (batch, global size), (batch, schemas) one-hot, and (batch, nodes, object size).
 
-        All are scaled already. Where an action has fewer arguments than others, its last one stands there again. Rows
-        after the arguments are neighbours, where there are links.
+        All are scaled already. Where an action has fewer arguments than others, its last one stands there again.
         """
 
     def set_scales(self, samples: object) -> None:
@@ -111,16 +110,15 @@ class LowLevelNetwork(ImitationNetwork):
         facts, symbols = [None] * (2 * len(encoding.nullary)), [None] * (encoding.object_size - encoder.object_size)
         found = [*columns_of(encoder.agent_numbers, 0, self.global_scale.tolist()), *facts]
         found += [TableColumn(0, name, SCHEMA) for name in encoding.schemas]
-        for argument in range(encoding.arity):
-            found += [*columns_of(encoder.object_numbers, argument + 1, self.object_scale.tolist()), *symbols]
-        found += [None] * ((encoding.rows - encoding.arity) * encoding.object_size)  # only where nothing is mirrored
+        for node in range(encoding.nodes):
+            found += [*columns_of(encoder.object_numbers, node + 1, self.object_scale.tolist()), *symbols]
         return found + [TableColumn(0, number, CONTROL) for number in range(self.controls.size)]
 
     def predict(self, table: Table, index: Tensor) -> tuple[Tensor, Tensor]:
         encoding, rows = self.encoding, table[0][index]
-        sizes = [encoding.global_size, len(encoding.schemas), encoding.rows * encoding.object_size]
+        sizes = [encoding.global_size, len(encoding.schemas), encoding.nodes * encoding.object_size]
         global_, action, objects, targets = torch.split(rows, [*sizes, rows.shape[-1] - sum(sizes)], dim=-1)
-        return self(global_, action, objects.reshape(-1, encoding.rows, encoding.object_size)), targets
+        return self(global_, action, objects.reshape(-1, encoding.nodes, encoding.object_size)), targets
 
 
 MakeNetwork = Callable[[Encoding, Controls], LowLevelNetwork]
@@ -129,12 +127,8 @@ MakeNetwork = Callable[[Encoding, Controls], LowLevelNetwork]
 class GraphNetwork(LowLevelNetwork):
     """The paper's network. In each round, every node hears the others: arguments through their maximum.
 
-    It has about 30,000 parameters with 64 hidden numbers and 2 rounds. Where there are links, one argument is
-    first replaced by what is attended to among it and the neighbours. So the action is done with regard to one of them,
-    and the network has seen that before, however many neighbours there are.
+    It has about 30,000 parameters with 64 hidden numbers and 2 rounds.
     """
-
-    replaced: Tensor  # (schemas, arity), where there are links: 1 for the argument that may be replaced
 
     def __init__(self, encoding: Encoding, controls: Controls, hidden: int = 64, rounds: int = 2) -> None:
         super().__init__(encoding, controls)
@@ -145,33 +139,10 @@ class GraphNetwork(LowLevelNetwork):
             nn.ModuleDict({node: nn.Linear(hidden, hidden) for node in sizes}) for _ in range(rounds)
         )
         self.readout = nn.Sequential(nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, controls.size))
-        if encoding.links:
-            self.key = nn.Linear(encoding.object_size, KEYS)
-            self.query = nn.Parameter(torch.randn(len(encoding.schemas), KEYS) * 0.1)
-            self.score = nn.Parameter(torch.randn(KEYS) * 0.1)
-            self.register_buffer("replaced", torch.from_numpy(encoding.replaced), persistent=False)
-
-    def attend(self, action: Tensor, objects: Tensor) -> Tensor:
-        """(batch, arity, object size): the arguments, one of them as the mean of it and the neighbours by attention.
-
-        Which argument it is stays told, whatever is attended to.
-        """
-        arity = self.encoding.arity
-        arguments, neighbours = objects[:, :arity], objects[:, arity:]
-        scores = torch.relu(self.key(objects) + (action @ self.query).unsqueeze(1)) @ self.score
-        is_neighbour = neighbours[..., self.encoding.kind_columns].any(-1)  # else the row is empty
-        others = scores[:, arity:].masked_fill(~is_neighbour, -torch.inf).unsqueeze(1).expand(-1, arity, -1)
-        weights = torch.cat([scores[:, :arity].unsqueeze(-1), others], -1).softmax(-1)
-        which = arguments[..., -arity:]
-        is_replaced = (which * (action @ self.replaced).unsqueeze(1)).sum(-1, keepdim=True)
-        attended = weights[..., :1] * arguments + weights[..., 1:] @ neighbours
-        seen = torch.cat([attended[..., :-arity], which], -1)
-        return arguments + is_replaced * (seen - arguments)
 
     def forward(self, global_: Tensor, action: Tensor, objects: Tensor) -> Tensor:
-        objects = self.attend(action, objects) if self.encoding.links else objects
         h_global, h_action = self.embed["global"](global_), self.embed["action"](action)  # (batch, hidden)
-        h_objects = self.embed["object"](objects)  # (batch, arity, hidden)
+        h_objects = self.embed["object"](objects)  # (batch, nodes, hidden)
         has_arguments = objects.any(dim=2).any(dim=1, keepdim=True)  # (batch, 1)
         most = h_objects.amax(dim=1) * has_arguments  # (batch, hidden): over the arguments, zero where there are none
         for layers in self.rounds:

@@ -16,7 +16,6 @@ from bilevel.tasks.controls import Control, Controls
 from bilevel.tasks.scene import Array, Roster, Scene
 
 NODES = ("global", "action", "object")
-KEYS = 16  # numbers by which it is decided what is attended to
 
 
 def weight_shapes(encoding: Encoding, controls: Controls, hidden: int, rounds: int) -> dict[str, tuple[int, ...]]:
@@ -26,9 +25,6 @@ def weight_shapes(encoding: Encoding, controls: Controls, hidden: int, rounds: i
     layers |= {f"rounds.{number}.{node}": (hidden, hidden) for number in range(rounds) for node in NODES}
     layers |= {"readout.0": (hidden, hidden), "readout.2": (controls.size, hidden)}
     shapes: dict[str, tuple[int, ...]] = {"global_scale": (sizes["global"],), "object_scale": (sizes["object"],)}
-    if encoding.links:
-        layers["key"] = (KEYS, sizes["object"])
-        shapes |= {"query": (sizes["action"], KEYS), "score": (KEYS,)}
     for name, shape in layers.items():
         shapes |= {f"{name}.weight": shape, f"{name}.bias": shape[:1]}
     return shapes
@@ -51,15 +47,9 @@ class NumpyNetwork:
         ]
         agent, seen = self._features.agent_size, self._features.object_size
         self._agent_weight, self._facts_weight = np.split(self._weight["embed.global"], [agent])
-        objects, self._object_bias = self._weight["embed.object"], self._bias["embed.object"]
-        self._hidden, self._which_weight = objects.shape[1], objects[-encoding.arity :]
-        self._query, self._score = weights.get("query"), weights.get("score")
-        if encoding.links:  # embed an object and make its key at once
-            objects = np.concatenate([objects, self._weight["key"] * weights["object_scale"][:, None]], axis=1)
-            self._object_bias = np.concatenate([self._object_bias, self._bias["key"]])
-        self._seen_weight, self._about_weight = map(np.ascontiguousarray, np.split(objects, [seen]))
+        self._seen_weight, self._about_weight = np.split(self._weight["embed.object"], [seen])
         self._conditions: tuple[Facts, Facts, Action, Roster] | None = None
-        self.looks_at = ""  # instead of what the action names: the neighbour that the last control regards most, if any
+        self.looks_at = ""  # what the last control regards although the action does not name it, if anything
 
     def control(self, scene: Scene, state: Facts, goal: Facts, action: Action) -> Control:
         """Return the control for an action; `BadInput` where the weights are too large for numbers to stay finite."""
@@ -76,10 +66,14 @@ class NumpyNetwork:
             self._condition(scene, state, goal, action)
             self._conditions = conditions
         values, features = scene.values, self._encoding.seen(scene, self._rows)
-        seen = self._features.objects(values, features, self._mask)
-        global_ = self._global + self._features.agent(values) @ self._agent_weight
-        objects = self._objects + seen @ self._seen_weight
-        return self._forward(global_, self._attend(objects) if self._query is not None else objects)
+        mask, objects = self._mask, self._objects
+        if self._candidates:
+            row = int(self._encoding.nearest_row(action, self._candidates, values, features))
+            self.looks_at = scene.roster.names[self._rows[row]] if row >= self._encoding.nodes else ""
+            seen = [*range(self._encoding.arity), row]
+            features, mask, objects = features[seen], mask[seen], objects[seen]
+        objects = objects + self._features.objects(values, features, mask) @ self._seen_weight
+        return self._forward(self._global + self._features.agent(values) @ self._agent_weight, objects)
 
     def _condition(self, scene: Scene, state: Facts, goal: Facts, action: Action) -> None:
         """Embed the symbols, and find where the action's arguments are seen."""
@@ -88,33 +82,12 @@ class NumpyNetwork:
         self._global = encoding.global_facts(state, goal) @ self._facts_weight + bias["embed.global"]
         schema = encoding.schema_index(action)
         self._action = weight["embed.action"][schema] + bias["embed.action"]
-        self._rows, self._mask, about = encoding.seen_objects(scene, state, goal, action)
-        self._names, self.looks_at = [scene.roster.names[row] for row in self._rows[encoding.arity :]], ""
-        self._objects = about @ self._about_weight + self._object_bias
-        if self._query is not None:
-            self._objects[:, self._hidden :] += self._query[schema]
-            which = about[: encoding.arity, -encoding.arity :]
-            self._which, self._is_replaced = which @ self._which_weight, which @ encoding.replaced[schema, :, None]
-
-    def _attend(self, objects: Array) -> Array:
-        """(arity, hidden): the arguments, one as the mean of it and the neighbours, from all, (objects, hidden + keys).
-
-        The mean of embedded rows is their embedded mean; what tells the arguments apart is added anew.
-        """
-        arity, embedded = self._encoding.arity, objects[:, : self._hidden]
-        if len(objects) <= arity:
-            return embedded
-        scores = np.maximum(objects[:, self._hidden :], 0) @ self._score
-        scores = np.exp(scores - scores.max())
-        others = scores[arity:]
-        share = self._is_replaced * (others.sum() / (scores[:arity] + others.sum()))[:, None]
-        self.looks_at = self._names[int(others.argmax())] if share.max() > 0.5 else ""
-        instead = others @ embedded[arity:] / max(float(others.sum()), 1e-30) + self._which
-        attended: Array = (1 - share) * embedded[:arity] + share * instead
-        return attended
+        seen = encoding.seen_objects(scene, state, goal, action)
+        self._rows, self._mask, about, self._candidates, self.looks_at = seen
+        self._objects = about @ self._about_weight + bias["embed.object"]
 
     def _forward(self, global_: Array, objects: Array) -> Array:
-        """The outputs from the embedded nodes, (hidden,) and (arity, hidden), or (0, hidden) without arguments."""
+        """The outputs from the embedded nodes, (hidden,) and (nodes, hidden), or (0, hidden) without arguments."""
         action, most = self._action, _maximum(objects)
         for (global_weight, global_bias), (action_weight, action_bias), (object_weight, object_bias) in self._layers:
             global_ = np.maximum((global_ + action + most) @ global_weight + global_bias, 0)

@@ -2,61 +2,68 @@
 
 An action names what it is about, and some of that plays no part in the movement: to pick a block up, it does not matter
 what it lies on. A network that is told of it anyway sees, in a few demonstrations, a pattern where there is none. Other
-objects matter that the action does not name: which spot of a tray is free depends on the blocks that are there already.
-So a network is trained briefly with and without, and the errors in episodes that are set aside decide: an argument is
-left out, and others are seen, where these are clearly lower then. In doubt, the network sees just the arguments.
+objects matter that the action does not name: which spot of a tray is free depends on the blocks that are there already,
+and the hand goes round what stands in its way. So a network is trained briefly with and without, and the errors in
+episodes that are set aside decide: an argument is left out, and others are seen, where these are clearly lower then. In
+doubt, the network sees just the arguments.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import groupby
+from itertools import chain, groupby, islice
 from typing import NamedTuple
 
 import msgspec
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
-from bilevel.lowlevel.encoding import Encoding, FeatureEncoder, ObjectLink, Samples, Situation, encode_episode, sharing
+from bilevel.lowlevel.encoding import (
+    RELATIVE,
+    Encoding,
+    FeatureEncoder,
+    ObjectLink,
+    Samples,
+    Situation,
+    encode_episode,
+    sharing,
+)
 from bilevel.lowlevel.network import GraphNetwork
 from bilevel.lowlevel.training import CPU, TrainingConfig, split, train
 from bilevel.symbolic.domain import Facts
 from bilevel.tasks.controls import Controls
 from bilevel.tasks.scene import Array, Scene
 
-BRIEF = TrainingConfig(
-    epochs=1, updates=1000, learning_rate=3e-3, device=CPU, hold_out_from=2**31
-)  # it learns from all
-LONGER = msgspec.structs.replace(BRIEF, updates=2000)
+# Of brief training, in which it learns from all that it is given.
+BRIEF = TrainingConfig(epochs=1, updates=1000, learning_rate=3e-3, device=CPU, hold_out_from=2**31)
+LONGER = msgspec.structs.replace(BRIEF, updates=2000, learning_rate=6e-3)
+SEED = 0
+MOST_SAMPLES, MOST_EPISODES = 40_000, 100
 HELD_OUT = 5  # every fifth episode
-MOST_SAMPLES = 40_000  # for brief training
-SEED = 0  # of it
 CLEARLY = 0.75  # an error is clearly lower if it is at most so much of the other
+UNEXPLAINED = 0.1  # an error of so much of the controls' variance leaves something to be explained
 USUALLY = 0.8  # of the times that something is seen
 TYPICAL, MARGIN = 0.95, 1.3  # neighbours are as near as this share of those in demonstrations, and a bit further off
 
 
 Recorded = tuple[Sequence[Scene], Sequence[Situation], Array]  # an episode, and the controls as they should be put out
+Untold = Mapping[str, Collection[str]]  # parameters, by action
 
 
 def relevant_encoding(
     encoding: Encoding, controls: Controls, recorded: Callable[[], Iterable[Recorded]], with_links: bool = True
 ) -> Encoding:
     """Return the encoding without irrelevant arguments and, if it shall be so, with helpful links."""
-    spec, parameters = encoding.spec, encoding.parameters
-    untold = {name: set(names) for name, names in spec.untold.items()}
-    for name, numbers in irrelevant_arguments(encode_all(encoding, recorded()), encoding, controls).items():
-        untold[name] = untold.get(name, set()) | {parameters[name][number] for number in numbers}
-    named = {name: tuple(each for each in parameters[name] if each in untold[name]) for name in untold}
-    excluded = {name: frozenset(map(parameters[name].index, names)) for name, names in named.items()}
-    features = FeatureEncoder(replace(spec, untold=named))
-    encoding = replace(encoding, features=features, excluded_parameters=excluded)
-    links = possible_links(encoding, recorded()) if with_links else []
-    if links:
-        linked = replace(encoding, links=tuple(links))
-        links = helpful_links(encode_all(linked, recorded()), linked, controls)
-    return replace(encoding, links=tuple(links))
+    shown = [*islice(recorded(), MOST_EPISODES)]
+    samples = encode_all(encoding, shown)
+    if len(np.unique(samples.episodes)) < 2:
+        return encoding
+    rough = brief_errors(*split(samples, HELD_OUT), encoding, controls)
+    encoding = without(encoding, irrelevant_arguments(encoding, controls, shown, rough))
+    return replace(encoding, links=helpful_links(encoding, controls, shown, rough)) if with_links else encoding
 
 
 def encode_all(encoding: Encoding, recorded: Iterable[Recorded]) -> Samples:
@@ -64,58 +71,45 @@ def encode_all(encoding: Encoding, recorded: Iterable[Recorded]) -> Samples:
     return Samples.concatenate([encode_episode(encoding, *each, number) for number, each in enumerate(recorded)])
 
 
-def irrelevant_arguments(samples: Samples, encoding: Encoding, controls: Controls) -> dict[str, frozenset[int]]:
-    """Return for each schema the numbers of arguments without which its controls are predicted clearly better.
+def irrelevant_arguments(
+    encoding: Encoding, controls: Controls, recorded: Sequence[Recorded], rough: Mapping[str, float]
+) -> Untold:
+    """Return for each action the parameters without which its controls are predicted clearly better.
 
-    One argument always stays. Those that the network is not told of already are not among them.
+    One argument always stays. Those that the network is not told of already are not among them. `rough` are the errors
+    of brief training with all others.
     """
-    seen = _seen_arguments(samples, encoding)
-    if len(np.unique(samples.episodes)) < 2 or all(len(numbers) < 2 for numbers in seen.values()):
-        return {}
-    whole = brief_errors(*split(samples, HELD_OUT), encoding, controls)
+    seen = {name: encoding.seen_parameters(name) for name in rough}
+    shares: dict[str, dict[str, float]] = defaultdict(dict)
 
-    def gain(untold: Mapping[str, Collection[int]]) -> dict[str, float]:
-        """The error where these are not told, as a share of that where they are, by schema."""
-        errors = brief_errors(*split(without(samples, encoding, untold), HELD_OUT), encoding, controls)
-        return {name: errors[name] / whole[name] for name in untold if name in whole}
+    def gain(untold: Untold) -> dict[str, float]:
+        """The error where these are not told, as a share of that where they are, by action."""
+        chosen = without(encoding, untold)
+        found = brief_errors(*split(encode_all(chosen, recorded), HELD_OUT), chosen, controls) if untold else {}
+        return {name: found[name] / rough[name] for name in untold}
 
-    shares: dict[str, dict[int, float]] = {name: {} for name in seen}
     for place in range(encoding.arity):
-        tried = {name: [numbers[place]] for name, numbers in seen.items() if place < len(numbers) > 1}
-        for name, share in gain(tried).items() if tried else ():
-            shares[name] |= {seen[name][place]: share} if share <= CLEARLY else {}
-    together = {name: sorted(found) for name, found in shares.items() if 1 < len(found) < len(seen[name])}
-    fits = {name for name, share in gain(together).items() if share <= CLEARLY} if together else set()
+        tried = {name: [names[place]] for name, names in seen.items() if place < len(names) > 1}
+        for name, share in gain(tried).items():
+            if share <= CLEARLY:
+                shares[name][seen[name][place]] = share
+    together = {name: [*found] for name, found in shares.items() if 1 < len(found) < len(seen[name])}
+    fits = {name for name, share in gain(together).items() if share <= CLEARLY}
     return {
-        name: frozenset(found if name in fits else [min(found, key=lambda number: found[number])])
-        for name, found in shares.items()
-        if found
+        name: [*found] if name in fits else [min(found, key=lambda each: found[each])] for name, found in shares.items()
     }
 
 
-def without(samples: Samples, encoding: Encoding, untold: Mapping[str, Collection[int]]) -> Samples:
-    """Return the samples as they are encoded where these arguments are not told, either."""
-    objects, seen = samples.objects.copy(), _seen_arguments(samples, encoding)
-    for name, numbers in untold.items():
-        rows = np.flatnonzero(samples.schemas == encoding.schemas.index(name))
-        kept = encoding.padded([place for place, number in enumerate(seen[name]) if number not in numbers])
-        objects[rows] = samples.objects[rows][:, kept]
-    return replace(samples, objects=objects)
-
-
-def _seen_arguments(samples: Samples, encoding: Encoding) -> dict[str, list[int]]:
-    """The numbers of the arguments of each schema that the network is told of, in the order in which it is."""
-    found: dict[str, list[int]] = {}
-    for number, name in enumerate(encoding.schemas):
-        first = samples.objects[samples.schemas == number][:1, : encoding.arity, -encoding.arity :]
-        found[name] = list(dict.fromkeys(np.nonzero(first)[2].tolist()))
-    return found
+def without(encoding: Encoding, untold: Untold) -> Encoding:
+    """Return the encoding of which the network is not told these arguments, either."""
+    names = {name: {*encoding.untold.get(name, ()), *untold.get(name, ())} for name in {**encoding.untold, **untold}}
+    named = {name: tuple(each for each in encoding.parameters[name] if each in names[name]) for name in names}
+    return replace(encoding, features=FeatureEncoder(replace(encoding.spec, untold=named)), untold=named)
 
 
 class _Sighting(NamedTuple):
     """That an argument shared a fact with another object: what held of either alone, and how far off it was."""
 
-    scene: int  # the number of it
     about: frozenset[str]
     given: frozenset[str]
     step: float
@@ -123,96 +117,132 @@ class _Sighting(NamedTuple):
 
 def possible_links(encoding: Encoding, recorded: Iterable[Recorded]) -> list[ObjectLink]:
     """Return links for all facts that arguments ever shared with other objects, with what was nearly always so then."""
-    found: dict[tuple[str, str, str, str], list[_Sighting]] = {}
+    found = defaultdict[tuple[str, str, str, str], list[list[_Sighting]]](list)  # those of a scene together
 
     def facts_about(state: Facts, name: str) -> frozenset[str]:
         return frozenset(predicate for predicate in encoding.unary if (predicate, (name,)) in state)
 
-    count = 0
     for scenes, situations, _ in recorded:
         steps = zip(situations, scenes, strict=True)
         for (state, _, action), stretch in groupby(steps, key=lambda step: step[0]):
-            count, (_, scene) = count + 1, next(stretch)
+            _, scene = next(stretch)
             for number, argument in enumerate(action.arguments if action else ()):
                 assert action is not None
                 for predicate in sorted({fact for fact, names in state if argument in names}):
-                    others = [
-                        name
-                        for name in sorted(sharing(state, predicate, action, number).intersection(scene.roster.row))
-                        if encoding.features.mask([scene.roster.objects[name]]).any()
-                    ]
-                    for name, step in encoding.steps(scene, action, others).items():
+                    others = sorted(sharing(state, predicate, action, number).intersection(scene.roster.row))
+                    seen = [name for name in others if encoding.features.mask([scene.roster.objects[name]]).any()]
+                    sighted = defaultdict[str, list[_Sighting]](list)
+                    for name, step in encoding.steps(scene, action, seen).items():
+                        about, given = facts_about(state, name), facts_about(state, argument)
+                        sighted[scene.roster.objects[name]].append(_Sighting(about, given, step))
+                    for kind, sightings in sighted.items():
                         parameter = encoding.parameters[action.name][number]
-                        key = (action.name, scene.roster.objects[name], predicate, parameter)
-                        seen = _Sighting(count, facts_about(state, name), facts_about(state, argument), step)
-                        found.setdefault(key, []).append(seen)
+                        found[action.name, kind, predicate, parameter].append(sightings)
     return [_link(key, sightings, encoding.unary) for key, sightings in sorted(found.items())]
 
 
-def _link(key: tuple[str, str, str, str], sightings: list[_Sighting], unary: Sequence[str]) -> ObjectLink:
+def _link(key: tuple[str, str, str, str], scenes: list[list[_Sighting]], unary: Sequence[str]) -> ObjectLink:
     """Return the link to what was sighted, without what was there by accident."""
+    sightings = [*chain.from_iterable(scenes)]
 
     def usual(sets: Sequence[frozenset[str]]) -> tuple[str, ...]:
         return tuple(name for name in unary if sum(name in each for each in sets) >= USUALLY * len(sets))
 
     where, given = usual([each.about for each in sightings]), usual([each.given for each in sightings])
-    near: dict[int, list[float]] = {}
-    for each in sightings:
-        if each.about.issuperset(where) and each.given.issuperset(given):
-            near.setdefault(each.scene, []).append(each.step)
-    first = [min(steps) for steps in near.values()]
-    further = [step for steps in near.values() for step in sorted(steps)[1:]] or first
+    near = [
+        sorted(each.step for each in scene if each.about.issuperset(where) and each.given.issuperset(given))
+        for scene in scenes
+    ]
+    first = [steps[0] for steps in near if steps]
+    further = [step for steps in near for step in steps[1:]] or first
     if not np.isfinite(first).all() or not first:  # nothing to measure from
         return ObjectLink(*key, where, given)
     to_first, to_next = (float(np.quantile(steps, TYPICAL)) for steps in (first, further))
     return ObjectLink(*key, where, given, MARGIN * to_next, max(MARGIN * to_first, (to_first + to_next) / 2))
 
 
-def helpful_links(samples: Samples, encoding: Encoding, controls: Controls) -> list[ObjectLink]:
-    """Return the links of those schemas whose controls are predicted clearly better with their links than without.
+def nearest_link(encoding: Encoding, action: str, kind: str, recorded: Sequence[Recorded]) -> ObjectLink:
+    """Return the link to what is nearest of a type, as far off as it mostly was."""
+    link = ObjectLink(action, kind)
+    linked, axes = replace(encoding, links=(link,)), encoding.features.coordinates[kind]
+    seen = encode_all(linked, recorded).objects[:, encoding.arity]
+    seen = seen[seen[:, linked.kind_columns].any(axis=1), : encoding.features.object_size]
+    apart = [each.form == RELATIVE and each.feature in axes for each in encoding.features.object_numbers]
+    distances = np.linalg.norm(seen[:, apart], axis=1)
+    return msgspec.structs.replace(link, within=float(np.quantile(distances, TYPICAL)) if len(seen) else 0.0)
 
-    In the place of which argument neighbours are seen is decided likewise. What counts are errors where there are
-    neighbours, and where there are more of them than in training: they have to be low for more than were ever shown.
+
+def helpful_links(
+    encoding: Encoding, controls: Controls, recorded: Sequence[Recorded], rough: Mapping[str, float]
+) -> tuple[ObjectLink, ...]:
+    """Return the links with which the controls of actions are predicted clearly better than without.
+
+    In the place of which argument the last of a row is seen is decided likewise. What is nearest is tried where much of
+    the controls is unexplained otherwise, and is seen in actions that nobody has shown, too.
     """
-    best: dict[str, str] = {}
-    for name in sorted({link.action for link in encoding.links}):
-        own = samples.where(samples.schemas == encoding.schemas.index(name))
-        neighbours = own.objects[:, encoding.arity :].any(axis=2).sum(axis=1)
-        is_held_out = np.isin(own.episodes, split(own, HELD_OUT)[1].episodes)
-        is_more = neighbours == max(neighbours.max(), 2)
-        shown = own.where(~is_held_out & ~is_more)
-        counted = [own.where(part) for part in (is_held_out & (neighbours > 0), is_more) if part.any()]
-        if not (len(shown) and counted):
-            continue
-        plain = replace(encoding, links=())
-        network = _briefly_trained(unlinked(shown, encoding), plain, controls, LONGER)
-        alone = [_mean_errors(network, unlinked(part, encoding))[name] for part in counted]
-        least = CLEARLY
-        for number in _seen_arguments(own, encoding)[name]:
-            parameter = encoding.parameters[name][number]
-            network = _briefly_trained(shown, _seen_instead(encoding, {name: parameter}), controls, LONGER)
-            errors = [_mean_errors(network, part)[name] for part in counted]
-            share = max(error / other for error, other in zip(errors, alone, strict=True))
-            if share <= least:
-                least, best[name] = share, parameter
-    return [link for link in _seen_instead(encoding, best).links if link.instead]
+    samples, rows = encode_all(encoding, recorded), possible_links(encoding, recorded)
+    places: dict[int, list[ObjectLink]] = defaultdict(list)
+    for link in rows:
+        own = samples.objects[samples.schemas == encoding.schemas.index(link.action)]
+        for place, parameter in enumerate(encoding.seen_parameters(link.action)):
+            if own[:, place, : encoding.features.object_size].any():
+                places[place].append(msgspec.structs.replace(link, instead=parameter))
+    found = _best([*places.values()], encoding, controls, recorded)
+    spread = {
+        name: samples.targets[samples.schemas == encoding.schemas.index(name)].var(axis=0).mean() for name in rough
+    }
+    unexplained = {name for name in rough if rough[name] > UNEXPLAINED * spread[name]} - {link.action for link in found}
+    kinds = [kind for kind, axes in encoding.features.coordinates.items() if axes and unexplained]
+    options = [[nearest_link(encoding, name, kind, recorded) for name in sorted(unexplained)] for kind in kinds]
+    nearest = _best(options, encoding, controls, recorded)
+    unseen = [name for name in encoding.schemas if name not in rough and encoding.parameters[name]]
+    nearest += [msgspec.structs.replace(link, action=name) for link in nearest[:1] for name in unseen]
+    return tuple(sorted(found + nearest))
 
 
-def _seen_instead(encoding: Encoding, parameters: Mapping[str, str]) -> Encoding:
-    """Return the encoding in which neighbours are seen in the places of these parameters, by schema, and no others."""
-    links = (msgspec.structs.replace(link, instead=parameters.get(link.action, "")) for link in encoding.links)
-    return replace(encoding, links=tuple(links))
+def _best(
+    options: Sequence[Sequence[ObjectLink]], encoding: Encoding, controls: Controls, recorded: Sequence[Recorded]
+) -> list[ObjectLink]:
+    """Return for each action the links of the option with the lowest error, if that is clearly lower than without.
+
+    What counts are errors where the links lead to something.
+    """
+    actions = {link.action for links in options for link in links}
+    own = [_steps_of(actions, *each) for each in recorded]
+
+    def errors(links: Sequence[ObjectLink]) -> tuple[Array, Samples, NDArray[np.bool_]]:
+        """(samples,): the error of each; the samples; and which of them count."""
+        linked = replace(encoding, links=tuple(links))
+        samples = encode_all(linked, own)
+        shown, held_out = split(samples, HELD_OUT)
+        counts = np.isin(samples.episodes, held_out.episodes)
+        counts &= samples.objects[..., linked.kind_columns].any(axis=(1, 2))
+        return _errors(_briefly_trained(shown, linked, controls, LONGER), samples), samples, counts
+
+    alone, best = errors(())[0] if actions else np.zeros(0), dict[str, tuple[float, list[ObjectLink]]]()
+    for links in options:
+        found, samples, counts = errors(links)
+        for name in actions:
+            part = counts & (samples.schemas == encoding.schemas.index(name))
+            share = found[part].mean() / alone[part].mean() if part.any() else np.inf
+            if share <= best.get(name, (CLEARLY,))[0]:
+                best[name] = share, [link for link in links if link.action == name]
+    return [link for _, links in best.values() for link in links]
 
 
-def unlinked(samples: Samples, encoding: Encoding) -> Samples:
-    """Return the samples as they are encoded without any links."""
-    kept = np.delete(np.arange(encoding.object_size), encoding.kind_columns)
-    return replace(samples, objects=samples.objects[:, : encoding.arity, kept])
+def _steps_of(
+    actions: Collection[str], scenes: Sequence[Scene], situations: Sequence[Situation], targets: Array
+) -> Recorded:
+    """Return the steps of an episode in which one of these is done."""
+    kept = [step for step, (_, _, action) in enumerate(situations) if action is not None and action.name in actions]
+    return [scenes[step] for step in kept], [situations[step] for step in kept], targets[kept]
 
 
 def brief_errors(shown: Samples, counted: Samples, encoding: Encoding, controls: Controls) -> dict[str, float]:
-    """Return the mean error of a network that was briefly trained on `shown`, for the other samples, by schema."""
-    return _mean_errors(_briefly_trained(shown, encoding, controls, BRIEF), counted)
+    """Return the mean error of a network that was briefly trained on `shown`, for the other samples, by action."""
+    errors = _errors(_briefly_trained(shown, encoding, controls, BRIEF), counted)
+    schemas = {name: counted.schemas == number for number, name in enumerate(encoding.schemas)}
+    return {name: float(errors[chosen].mean()) for name, chosen in schemas.items() if chosen.any()}
 
 
 def _briefly_trained(shown: Samples, encoding: Encoding, controls: Controls, config: TrainingConfig) -> GraphNetwork:
@@ -223,11 +253,10 @@ def _briefly_trained(shown: Samples, encoding: Encoding, controls: Controls, con
     return network
 
 
-def _mean_errors(network: GraphNetwork, counted: Samples) -> dict[str, float]:
-    """Return the mean error for samples, by schema."""
-    with torch.no_grad():
-        outputs, targets = network.predict(network.table(counted), torch.arange(len(counted)))
+@torch.no_grad()
+def _errors(network: GraphNetwork, samples: Samples) -> Array:
+    """(samples,): the mean error of each."""
+    outputs, targets = network.predict(network.table(samples), torch.arange(len(samples)))
     outputs = outputs.softmax(dim=1) if network.is_choice else outputs
-    errors = (outputs - targets).square().mean(dim=1).numpy()
-    schemas = {name: counted.schemas == number for number, name in enumerate(network.encoding.schemas)}
-    return {name: float(errors[chosen].mean()) for name, chosen in schemas.items() if chosen.any()}
+    errors: Array = (outputs - targets).square().mean(dim=1).numpy()
+    return errors
