@@ -25,6 +25,7 @@ OPTIONS = (  # of all commands that run an experiment in a folder
     option("--updates", "N>0", "The same in steps of training over all epochs (by default one pass an epoch)."),
     option("--learning-rate", "X>0", "Of all networks at first; it falls to 0 along a cosine (by default 0.001)."),
     option("--dagger-episodes", "N>0", "Rollouts in each round of DAgger, whatever the method (by default 60)."),
+    option("--tray-position", "fixed|free-spot", "Where a tray is seen: at its first spot, or its next free one."),
     option("--demonstrations", "N>1", "That each policy learns from (by default 200)."),
     option("--quick", bool, "A smaller version, labelled as such, within half an hour; what you give besides counts."),
 )
@@ -46,7 +47,6 @@ def reproduce(output: Path, **options: Any) -> int:
     """
     from bilevel.experiments import reproduce as experiment
 
-    options["parts"] = options["parts"] or experiment.PARTS
     return _run(experiment.reproduce, output, options)
 
 

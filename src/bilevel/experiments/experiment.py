@@ -26,7 +26,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -35,6 +35,7 @@ from bilevel.files import Count, decode, encode, folder_lock, read_bytes, write_
 from bilevel.methods.methods import METHODS
 from bilevel.policies.folder import POLICY
 from bilevel.symbolic.domain import BadInput
+from bilevel.tabletop import TASKS
 
 EXPERIMENT, FINDINGS, REPORT = "experiment.json", "findings.jsonl", "report.html"
 
@@ -52,7 +53,12 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     learning_rate: Annotated[float, msgspec.Meta(gt=0, le=1e3)] = 1e-3  # at first, of all networks
     dagger_episodes: Number = 60  # in each round, whatever is learned with DAgger
     planning_seconds: Seconds = 100.0  # for each plan
+    tray_position: Literal["fixed", "free-spot"] = "fixed"  # what is seen of a tray, in worlds that have some
     quick: bool = False  # a smaller version, to be labelled as such
+
+    def arguments(self, task: str) -> dict[str, Any]:
+        """Return what the worlds of a task are made with."""
+        return {"tray_position": self.tray_position} if "tray_position" in TASKS[task].arguments else {}
 
 
 QUICK = Settings(demonstrations=50, epochs=20, dagger_episodes=20, quick=True)
@@ -139,7 +145,7 @@ class ExperimentSummary:
 # The folder
 
 
-def choose_settings(folder: Path, quick: bool, given: Mapping[str, float | None]) -> Settings:
+def choose_settings(folder: Path, quick: bool, given: Mapping[str, float | str | None]) -> Settings:
     """Return the settings of the folder, or the usual ones, with those that are given; `BadInput` for nonsense."""
     usual = QUICK if quick else read_settings(folder) if (folder / EXPERIMENT).is_file() else Settings()
     values = {**msgspec.structs.asdict(usual), **{name: value for name, value in given.items() if value is not None}}

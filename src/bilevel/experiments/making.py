@@ -49,8 +49,8 @@ def collect_data(folder: Path, settings: Settings, cell: Cell) -> None:
     """Collect the demonstrations that the policy of a cell is learned from."""
     from bilevel.demonstrations.collect import collect
 
-    shown = cell.shown or settings.shown
-    collect(TASKS[cell.task], folder / cell.data, objects=shown, episodes=settings.demonstrations)
+    shown, arguments = cell.shown or settings.shown, settings.arguments(cell.task)
+    collect(TASKS[cell.task], folder / cell.data, objects=shown, episodes=settings.demonstrations, **arguments)
     write_atomically(folder / f"{cell.data}.complete", "")
 
 
@@ -105,13 +105,13 @@ def load_row(folder: Path, settings: Settings, cell: Cell) -> RunnablePolicy:
 
 def run_episodes(folder: Path, settings: Settings, cell: Cell) -> None:
     """Run the episodes of a cell that are not in its file yet."""
-    run_policy(load_row(folder, settings, cell), folder, cell)
+    run_policy(load_row(folder, settings, cell), folder, cell, **settings.arguments(cell.task))
 
 
-def run_policy(policy: RunnablePolicy, folder: Path, cell: Cell) -> None:
-    """Evaluate a policy as a cell says, into its file."""
+def run_policy(policy: RunnablePolicy, folder: Path, cell: Cell, **arguments: Any) -> None:
+    """Evaluate a policy as a cell says, into its file; `arguments` are further ones of the environment."""
     which: dict[str, Any] = {"objects": [cell.objects], "episodes": cell.episodes, "seed": cell.seed}
-    evaluate(policy, TASKS[cell.task], **which, **cell.options, output=folder / cell.file)
+    evaluate(policy, TASKS[cell.task], **which, **arguments, **cell.options, output=folder / cell.file)
 
 
 # Symbols alone
@@ -167,11 +167,12 @@ def _decide(row: str, learned: LearnedPolicy | None, limit: float, task: Task, o
 
 def make_film(folder: Path, settings: Settings, cell: Cell) -> None:
     """Film the first episode of a policy in an experiment."""
-    timeline = film(load_row(folder, settings, cell), cell, folder / f"films/{cell.task}.mp4")
+    arguments = settings.arguments(cell.task)
+    timeline = film(load_row(folder, settings, cell), cell, folder / f"films/{cell.task}.mp4", **arguments)
     write_atomically(folder / cell.file, encode(timeline, indent=1))
 
 
-def film(policy: RunnablePolicy, cell: Cell, path: Path) -> dict[str, Any]:
+def film(policy: RunnablePolicy, cell: Cell, path: Path, **arguments: Any) -> dict[str, Any]:
     """Run a policy for one episode, write a film of it, and return its timeline; `BadInput` if it cannot be drawn.
 
     The timeline holds how many steps and pictures a second of the film shows, how long it lasts, and what was done and
@@ -179,7 +180,7 @@ def film(policy: RunnablePolicy, cell: Cell, path: Path) -> dict[str, Any]:
     """
     task, seed = TASKS[cell.task], evaluation_seed(cell.seed, cell.objects, 0)
     assert policy.make is not None, "rows of the table act in environments"
-    with closing(SceneEnv(task, cell.objects, **PICTURES)) as env:
+    with closing(SceneEnv(task, cell.objects, **PICTURES, **arguments)) as env:
         env.render()  # where that is impossible, it is said before a file is begun
         with Film(path, env, most=MOST_PICTURES, speed=SPEED, encoder=ENCODER) as video:
 

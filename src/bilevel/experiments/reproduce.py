@@ -44,13 +44,14 @@ def reproduce(
     workers: int | None = None,
     cluster: str | None = None,
     callback: Callback = silent,
-    **settings: float | None,
+    **settings: float | str | None,
 ) -> ExperimentSummary:
     """Run the paper's experiment in a folder, or whatever of it is not there yet, and write its report.
 
     By default, that is every usual row of the table on the paper's tasks, with 1 to 10 objects, 10 episodes of each
     size, and 3 seeds; a `quick` one is smaller. Among `settings` are `epochs`, `updates`, `learning_rate`,
-    `dagger_episodes` and `demonstrations`. A `cluster` is the address of a Ray cluster that sees the folder.
+    `dagger_episodes`, `demonstrations` and `tray_position`. A `cluster` is the address of a Ray cluster that sees the
+    folder.
     """
     parts = rows.choose("part", parts, PARTS, PARTS)
     names = rows.choose("task", tasks, TASKS, rows.PAPER_TASKS)
@@ -86,7 +87,7 @@ def benchmark_hard(
     workers: int | None = None,
     cluster: str | None = None,
     callback: Callback = silent,
-    **settings: float | None,
+    **settings: float | str | None,
 ) -> ExperimentSummary:
     """Run the hard suite in a folder, or whatever of it is not there yet, and write its report.
 
