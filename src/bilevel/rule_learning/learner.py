@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import chain, combinations, islice, permutations
 from typing import NamedTuple
 
@@ -108,11 +109,15 @@ class Lesson:
         self.shortest = space.distances(self.done, self.turn)
         self.learnable = self.turn & (self.shortest < FAR)
         self.forget()
+        self.update()
 
     def forget(self) -> None:
         """Begin without rules."""
         self.open, self.hits = self.learnable, list[Hit]()  # where no rule fires yet, and where some do
-        self.update()
+
+    def stages(self) -> Numbers:
+        """Return in how many rounds the rules reach the goal, whichever action they choose."""
+        return rounds(self.space, self.ends, self.learnable & ~self.open, self.hits)
 
     def add(self, hits: Iterable[Hit]) -> bool:
         """Let a rule fire where none did before; return whether it does."""
@@ -125,7 +130,7 @@ class Lesson:
 
     def update(self) -> None:
         """Find out from which states the rules reach the goal, in how many rounds, and how far others are from it."""
-        self.stage = rounds(self.space, self.ends, self.learnable & ~self.open, self.hits)
+        self.stage = self.stages()
         reached = self.learnable & ~self.open & (self.stage < FAR)
         self.distance = self.space.distances(self.done | reached, self.turn)
 
@@ -184,7 +189,7 @@ class SpaceLearner:
                 self.wholes.append(Lesson(space, before, frozenset()))
             self.lessons += [lesson for lesson in lessons if lesson.learnable.any()]
         self._chained = {name for name, each in domain.predicates.items() if can_be_chained(each, domain)}
-        self._wrong: list[Lesson] = []  # the lesson that the last wrong rule failed in
+        self._strict: Lesson | None = None  # in which the last wrong rule is wrong
         self._of_all = {found for name in self._static for found in self._shared_by_all(name)}
 
     def _shared_by_all(self, predicate: str) -> Iterator[tuple[str | bool, ...]]:
@@ -202,16 +207,16 @@ class SpaceLearner:
         """Learn rules until every state of every lesson has one, or no right rule is found for any that is left."""
         given_up: set[tuple[int, int]] = set()
         while any(lesson.open.any() for lesson in self.lessons):
-            found: list[Rule] = []
+            found: dict[Rule, int] = {}
             bases: set[Rule] = set()
+            has_rule = [np.zeros(lesson.space.size, dtype=bool) for lesson in self.lessons]
             farthest = FAR
             for distance, number, state in self._uncovered(given_up):
                 if distance > farthest or (len(bases) >= MOST_BASES and found):
                     break
-                self.deadline.check()
-                lesson = self.lessons[number]
-                if any(lesson.fires(rule, state) for rule in found):
+                if has_rule[number][state]:
                     continue
+                lesson = self.lessons[number]
                 base = self.base(lesson, state)
                 if base in bases:
                     continue
@@ -220,11 +225,13 @@ class SpaceLearner:
                 if general is None:
                     given_up.add((number, state))
                 else:
-                    found.append(general)
+                    found[general] = self.served(general)
+                    for states, each in zip(has_rule, self.lessons, strict=True):
+                        states |= np.any([hit.states for hit in hits_of(general, each, each.open)], axis=0)
                     farthest = distance
             if not found:
                 return
-            self.append(min(found, key=lambda rule: (-self.coverage(rule), len([*rule.literals()]), str(rule))))
+            self.append(min(found, key=lambda rule: (-found[rule], len([*rule.literals()]), str(rule))))
 
     def numbered_rules(self) -> tuple[Rule, ...]:
         """Return the rules with their priorities, and the orders of goals in each."""
@@ -246,11 +253,6 @@ class SpaceLearner:
         rule = lifted_rule(lesson.goal, lesson.way(state), lesson.space.objects, self.domain)
         return canonical(rule, self.domain)
 
-    def coverage(self, rule: Rule) -> int:
-        """Return in how many states of lessons the rule would be the first to fire."""
-        found = ([hit.states for hit in hits_of(rule, lesson, lesson.open)] for lesson in self.lessons)
-        return sum(int(np.any(states, axis=0).sum()) for states in found)
-
     def append(self, rule: Rule) -> None:
         """Add a rule behind the others."""
         self.rules.append(rule)
@@ -258,31 +260,32 @@ class SpaceLearner:
             if lesson.open.any() and lesson.add(hits_of(rule, lesson, lesson.open)):
                 lesson.update()
 
-    def is_right(self, rule: Rule) -> bool:
-        """Return whether the rule's action is right wherever it fires and none of the others does."""
-        for lesson in (*self._wrong, *self.lessons):
-            self.deadline.check()
-            for states, action, _ in hits_of(rule, lesson, lesson.open) if lesson.open.any() else ():
-                if not lesson.right(np.nonzero(states)[0], action).all():
-                    self._wrong = [lesson]
-                    return False
-        return True
+    def served(self, rule: Rule) -> int:
+        """Return in how many states the rule would be the first to fire; 0 if it is wrong in one of them."""
+        self.deadline.check()
+        found = 0
+        for lesson in sorted(self.lessons, key=lambda lesson: lesson is not self._strict):
+            hits = hits_of(rule, lesson, lesson.open) if lesson.open.any() else []
+            if not all(lesson.right(np.nonzero(hit.states)[0], hit.action).all() for hit in hits):
+                self._strict = lesson
+                return 0
+            found += int(np.any([hit.states for hit in hits], axis=0).sum())
+        return found
 
     def generalised(self, rule: Rule, lesson: Lesson, state: int) -> Rule | None:
         """Return the rule with as little said as is right, so that it still fires in the state it was made for."""
 
-        def is_good(candidate: Rule) -> bool:
-            return lesson.fires(candidate, state) and self.is_right(candidate)
+        def served(candidate: Rule) -> int:
+            return self.served(candidate) if lesson.fires(candidate, state) else 0
 
-        def is_better(candidate: Rule) -> bool:
-            gained = self.coverage(candidate) - served
-            return gained > 0 or (gained == 0 and self.lasting(candidate) >= lasting)
-
-        better = next((each for each in (*self.with_paths(rule), rule) if is_good(each)), None)
+        better = next((each for each in (*self.with_paths(rule), rule) if served(each)), None)
+        found = better
         while better is not None:
-            rule, served, lasting = better, self.coverage(better), self.lasting(better)
-            better = next((each for each in self.simpler(rule) if is_good(each) and is_better(each)), None)
-        return canonical(rule, self.domain) if is_good(rule) else None
+            found, most, lasting = better, served(better), self.lasting(better)
+            simpler = ((each, served(each)) for each in self.simpler(found))
+            good = (each for each, n in simpler if n > most or (n == most and self.lasting(each) >= lasting))
+            better = next(good, None)
+        return None if found is None else canonical(found, self.domain)
 
     def lasting(self, rule: Rule) -> int:
         """Return how many of the rule's conditions are of facts that never change, but for those that all have."""
@@ -374,24 +377,24 @@ class SpaceLearner:
         hits = {(rule, lesson): hits_of(rule, lesson, lesson.learnable) for rule in self.rules for lesson in lessons}
 
         def failing(rules: Sequence[Rule], lesson: Lesson) -> int:
+            self.deadline.check()
             lesson.forget()
             for rule in rules:
                 lesson.add(hits[rule, lesson])
-            lesson.update()
-            return int((lesson.learnable & (lesson.stage == FAR)).sum())
+            return int((lesson.learnable & (lesson.stages() == FAR)).sum())
 
-        fewest = sum(failing(self.rules, lesson) for lesson in lessons)
+        fewest = {lesson: failing(self.rules, lesson) for lesson in lessons}
         for place, target in reversed([*combinations(range(len(self.rules)), 2)]):
-            self.deadline.check()
             moved = [*self.rules]
             moved.insert(place, moved.pop(target))
-            if fewest and (fewer := sum(failing(moved, lesson) for lesson in lessons)) < fewest:
-                self.rules, fewest = moved, fewer
-        failing_before = {lesson: failing(self.rules, lesson) for lesson in lessons}
+            concerned = [lesson for lesson in lessons if hits[moved[place], lesson]]
+            if any(fewest[lesson] for lesson in concerned):
+                found = {lesson: failing(moved, lesson) for lesson in concerned}
+                if sum(found.values()) < sum(fewest[lesson] for lesson in concerned):
+                    self.rules, fewest = moved, fewest | found
         for rule in sorted(self.rules, key=lambda rule: (-len([*rule.literals()]), -self.rules.index(rule))):
-            self.deadline.check()
             rest = [other for other in self.rules if other is not rule]
-            if all(failing(rest, lesson) <= failing_before[lesson] for lesson in lessons if hits[rule, lesson]):
+            if all(failing(rest, lesson) <= fewest[lesson] for lesson in lessons if hits[rule, lesson]):
                 self.rules = rest
 
     def missing_order(self) -> GoalOrder | None:
@@ -444,23 +447,21 @@ def _connected(rule: Rule) -> Rule:
 
 def _firings(rule: Rule, space: Space, goal: Atom, within: States) -> Iterator[Hit]:
     """Yield for each binding of a rule that serves the goal the states in which it applies."""
-    domain, types, unequal = space.domain, rule.types, rule.inequalities
+    domain, types, unequal, conditions = space.domain, rule.types, rule.inequalities, _in_joining_order(rule)
 
     def fits(new: Binding, binding: Binding) -> bool:
         return all(domain.is_subtype(space.objects[name], types[v]) for v, name in new.items()) and all(
             binding.get(a, a) != binding.get(b, b) for a, b in unequal
         )
 
-    def join(conditions: Sequence[Atom], binding: Binding, states: States, length: int) -> Iterator[Hit]:
-        if not conditions:
+    def join(number: int, binding: Binding, states: States, length: int) -> Iterator[Hit]:
+        if number == len(conditions):
             for atom in rule.absent:
                 states = states & ~space.holds(substitute(atom, binding))
             if states.any():
                 yield Hit(states, space.action_numbers.get(bind_action(rule.action, binding), -1), length)
             return
-        first = min(conditions, key=lambda a: sum(term not in binding for term in a.terms if is_variable(term)))
-        rest = [atom for atom in conditions if atom is not first]
-        bound = substitute(first, binding)
+        bound = substitute(conditions[number], binding)
         candidates = space.atoms_of(bound.predicate) if any(map(is_variable, bound.terms)) else [bound]
         for atom in candidates:
             new = unify(bound, atom)
@@ -468,9 +469,21 @@ def _firings(rule: Rule, space: Space, goal: Atom, within: States) -> Iterator[H
                 extended = binding | new
                 left = states & space.holds(atom) if fits(new, extended) else None
                 if left is not None and left.any():
-                    yield from join(rest, extended, left, length + space.path_lengths.get(atom, 0))
+                    yield from join(number + 1, extended, left, length + space.path_lengths.get(atom, 0))
 
     binding = unify(min(rule.goal_condition), goal)
     if binding is not None and fits(binding, binding):
-        free = [Atom(IS_OBJECT, (variable,)) for variable in free_variables(rule)]
-        yield from join([*sorted(rule.state_condition), *free], binding, within, 0)
+        yield from join(0, binding, within, 0)
+
+
+@lru_cache(maxsize=10_000)
+def _in_joining_order(rule: Rule) -> tuple[Atom, ...]:
+    """Return the facts that a rule asks for, that of its free variables too: next what has the fewest new variables."""
+    left = [*sorted(rule.state_condition), *(Atom(IS_OBJECT, (variable,)) for variable in free_variables(rule))]
+    found: list[Atom] = []
+    known = {term for atom in rule.goal_condition for term in atom.terms}
+    while left:
+        found.append(min(left, key=lambda atom: sum(is_variable(term) and term not in known for term in atom.terms)))
+        left.remove(found[-1])
+        known.update(found[-1].terms)
+    return tuple(found)
