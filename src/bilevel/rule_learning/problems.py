@@ -25,7 +25,9 @@ MOST_STATES = 1500  # of one space
 STATES_AT_FIRST = 3000  # of all problems to begin with
 MOST_TOO_LARGE = 5  # problems that have more, after which no larger ones are tried
 SHARE_TO_TRY = 0.1  # of the time, for rules that time ran out for
+MOST_STATES_OF_FAILURES = 375  # of a space made of a failure
 NEW_SPACES = 4  # that failures give in one round
+PATIENCE = 5  # rounds that bring nothing
 STEPS_PER_GOAL = 100
 
 Callback = Callable[[str, int, int], None]  # what is being done, how much of it is done, and how much there is
@@ -71,7 +73,7 @@ def _learned(domain: Domain, problems: Sequence[Problem], seconds: float, callba
     """Return the rules that solve the most of the problems before they fail too often."""
     deadline = Deadline(seconds, now=time.process_time)
     orders: list[GoalOrder] = []
-    best, most = tuple[Rule, ...](), -1
+    best, most, in_vain = tuple[Rule, ...](), -1, 0
     learner: SpaceLearner | None = None
     try:
         spaces = [*_first_spaces(domain, problems, deadline)]
@@ -97,9 +99,10 @@ def _learned(domain: Domain, problems: Sequence[Problem], seconds: float, callba
                         new.append(space)
                 if len(new) >= NEW_SPACES:
                     break
+            in_vain += 1
             if solved > most:
-                best, most = rules, solved
-            if not new:
+                best, most, in_vain = rules, solved, 0
+            if not new or in_vain == PATIENCE:
                 break
             spaces += new
     except TimeUp:
@@ -121,41 +124,36 @@ def _stopped(domain: Domain, problem: Problem, rules: Sequence[Rule]) -> Problem
 def _counterexample(
     domain: Domain, rules: Sequence[Rule], problem: Problem, stopped: Problem, deadline: Deadline
 ) -> Space | None:
-    """Return the space of a problem on which the rules fail, as small as can be made of one on which they do.
+    """Return the space of a problem on which the rules fail, made small enough of one on which they do.
 
-    It has a single goal, as it is where the rules stopped, or, where that can be solved, several.
+    It has a single goal, as it is where the rules stopped, or, where that can be solved, several. Goals and objects
+    without which the rules still fail go, until all its states can be listed.
     """
+    found: Space | None = None
 
     def fails(candidate: Problem) -> bool:
+        nonlocal found
         deadline.check()
         if not candidate.goal or candidate.goal <= candidate.state or _stopped(domain, candidate, rules) is None:
             return False
         ground = GroundProblem(domain, candidate, deadline)
-        if not all(goal in candidate.state or goal in ground.atoms for goal in candidate.goal):
-            return False
-        space = Space.of(domain, candidate, MOST_STATES // 4, deadline, ground)
-        return space is None or bool(space.solvable[0])
+        space = Space.of(domain, candidate, MOST_STATES_OF_FAILURES, deadline, ground)
+        found = space if space is not None and space.solvable[0] else None
+        return found is not None or (space is None and candidate.goal <= candidate.state.union(ground.atoms))
 
     for start in [*(replace(stopped, goal=frozenset({goal})) for goal in sorted(stopped.goal)), problem]:
-        if fails(start):
-            space = Space.of(domain, _smallest(start, fails), MOST_STATES, deadline)
-            if space is not None and space.solvable[0]:
-                return space
+        smaller = start if fails(start) else None
+        parts: list[str | Atom] = [*sorted(start.goal), *sorted(start.objects, key=lambda o: (start.objects[o], o))]
+        size = len(parts)
+        while smaller is not None and found is None and size > 1:
+            size = (size + 1) // 2
+            for place in range(0, len(parts), size):
+                left = _without(smaller, parts[place : place + size])
+                if found is None and left != smaller and fails(left):
+                    smaller = left
+        if found is not None:
+            return found
     return None
-
-
-def _smallest(problem: Problem, fails: Callable[[Problem], bool]) -> Problem:
-    """Return the problem without the objects and the goals without which the rules still fail."""
-    names = sorted(problem.objects, key=lambda name: (problem.objects[name], name))
-    parts: list[str | Atom] = [*sorted(problem.goal), *names]
-    size = len(parts)
-    while size > 1:
-        size = (size + 1) // 2
-        for start in range(0, len(parts), size):
-            left = _without(problem, parts[start : start + size])
-            if left != problem and fails(left):
-                problem = left
-    return problem
 
 
 def _without(problem: Problem, parts: Sequence[str | Atom]) -> Problem:
