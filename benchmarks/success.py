@@ -3,10 +3,10 @@
     python benchmarks/success.py worlds                                              # hours on 2 cores
     python benchmarks/success.py ogbench --tasks cube --seeds 1 --episodes 2         # a first impression
 
-worlds, robustness, perception, few-demonstrations, learned-domains, own-worlds, recorded-play, ogbench, kinder,
-robosuite, pretrained. Each is a list of policies and of conditions under which they are run. Everything is done by the
-commands `collect`, `learn` and `evaluate` and kept in a folder, so an interrupted run is taken up where it was. The
-results are a line for each policy, condition and number of objects.
+worlds, trays, clutter, robustness, perception, few-demonstrations, learned-domains, own-worlds, recorded-play, ogbench,
+kinder, robosuite, pretrained. Each is a list of policies and of conditions under which they are run. Everything is done
+by the commands `collect`, `learn` and `evaluate` and kept in a folder, so an interrupted run is taken up where it was.
+The results are a line for each policy, condition and number of objects.
 """
 
 from __future__ import annotations
@@ -114,6 +114,25 @@ def perception(seed: int) -> Iterator[Condition]:
             yield Condition(policy, "3,10", about, f"{options} --estimation {{policies}}/{policy.name}", expert=True)
 
 
+def trays(seed: int) -> Iterator[Condition]:
+    for task in WORLDS[4:]:
+        policy = Policy(task, seed=seed)
+        yield Condition(policy, "1-10", {"noise": 0.0})
+        yield Condition(policy, "1-10", {"noise": 0.0, "method": "expert"}, expert=True)
+        for noise in (0.7, 1.0):
+            yield Condition(policy, "10", {"noise": noise}, f"--noise {noise}")
+
+
+def clutter(seed: int) -> Iterator[Condition]:
+    task = f"{EXAMPLES / 'clutter' / 'clutter.py'}:task"
+    plain = Policy(task, seed=seed, learn="--relevance off")
+    for posts in range(7):
+        about, options = {"posts": posts}, f"--env-args posts={posts}"
+        yield Condition(Policy(task, seed=seed), "1-10", about, options)
+        yield Condition(plain, "1-10", {**about, "method": "plain network"}, options)
+        yield Condition(plain, "1-10", {**about, "method": "expert"}, options, expert=True)
+
+
 def few_demonstrations(seed: int) -> Iterator[Condition]:
     for task in WORLDS:
         for number in (2, 5, 10, 25, 50, 100, 200):
@@ -197,6 +216,8 @@ EXPERIMENTS: Mapping[str, Callable[[int], Iterator[Condition]]] = {
     experiment.__name__.replace("_", "-"): experiment
     for experiment in (
         worlds,
+        trays,
+        clutter,
         robustness,
         perception,
         few_demonstrations,

@@ -163,6 +163,12 @@ def perception() -> str:
     return pivot(rows, "perception", columns)
 
 
+def clutter() -> str:
+    rows = [{**row, "posts": str(row["posts"])} for row in read_rows(RESULTS / "clutter.jsonl")]
+    methods = {"BISON": "bison", "plain network": "plain network", "expert": "expert"}
+    return pivot(rows, "posts", {name: {"method": method} for name, method in methods.items()}, with_interval)
+
+
 def few_demonstrations() -> str:
     rows = read_rows(RESULTS / "few-demonstrations.jsonl")
     numbers = sorted({row["demonstrations"] for row in rows if row["method"] == "bison"})
@@ -243,6 +249,7 @@ TABLES: Mapping[str, Callable[[], str]] = {
     "pretrained": pretrained,
     "robustness": robustness,
     "perception": perception,
+    "clutter": clutter,
     "few demonstrations": few_demonstrations,
     "learned domains": learned_domains,
     "suites": suites,

@@ -15,7 +15,7 @@ STILL = np.array([0, 0, 0, -1], np.float32)
 
 @pytest.fixture(scope="module")
 def compiled() -> Colour:
-    return Colour(3)
+    return Colour(3, tray_position="free-spot")
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ points = st.lists(st.tuples(st.floats(-0.5, 0.5), st.floats(0.2, 0.8)), max_size
 
 @given(seeds, st.integers(1, 55))
 def test_places_are_within_reach_and_apart(seed: int, count: int) -> None:
-    places = draw(np.random.default_rng(seed), count)
+    places = draw(np.random.default_rng(seed), count, grid())
     assert places.shape == (count, 2)
     assert (places > WORK_AREA[0]).all()
     assert (places < WORK_AREA[1]).all()

@@ -27,17 +27,19 @@ def jittered(places: Floats, rng: np.random.Generator, jitter: tuple[float, floa
     return places + rng.uniform(-1, 1, places.shape) * jitter
 
 
-def draw(rng: np.random.Generator, count: int) -> Floats:
-    """(count, 2): so many different places at random, each a little off its grid point."""
-    return jittered(rng.permutation(grid())[:count], rng)
+def draw(rng: np.random.Generator, count: int, places: Floats) -> Floats:
+    """(count, 2): so many of the places at random, each a little off."""
+    return jittered(rng.permutation(places)[:count], rng)
 
 
-def clear_of(places: Floats, centres: Floats, half_widths: float | Floats = 0.0) -> Floats:
+def clear_of(
+    places: Floats, centres: Floats, half_widths: float | Floats = 0.0, apart: tuple[float, float] = APART
+) -> Floats:
     """Those places at which nothing is in the way; obstacles have a centre and may be wide along x."""
     if len(centres) == 0:
         return places
-    x_apart = np.abs(places[:, None, 0] - centres[None, :, 0]) - half_widths >= APART[0]
-    y_apart = np.abs(places[:, None, 1] - centres[None, :, 1]) >= APART[1]
+    x_apart = np.abs(places[:, None, 0] - centres[None, :, 0]) - half_widths >= apart[0]
+    y_apart = np.abs(places[:, None, 1] - centres[None, :, 1]) >= apart[1]
     return places[(x_apart | y_apart).all(axis=1)]
 
 

@@ -185,11 +185,15 @@ class Tabletop(gymnasium.Env[Observation, NDArray[np.float32]]):
         self.simulation.step(_checked(control))
         self._steps += 1
         self._events = []
-        stable = self.simulation.stable  # if not, what was seen last is still the observation
-        success = stable and self._look_and_react()
-        truncated = not success and (not stable or self._steps >= self.step_limit)
+        outcome = self.broken()  # if it is, what was seen last is still the observation
+        success = outcome is None and self._look_and_react()
+        truncated = not success and (outcome is not None or self._steps >= self.step_limit)
         self._running = not (success or truncated)
-        return self._observation, float(success), success, truncated, self._info(success, None if stable else UNSTABLE)
+        return self._observation, float(success), success, truncated, self._info(success, outcome)
+
+    def broken(self) -> str | None:
+        """Return the outcome for which the episode cannot go on, if there is one."""
+        return None if self.simulation.stable else UNSTABLE
 
     def _look_and_react(self) -> bool:
         """Look at the world after a step and let nature react; return whether the whole goal is achieved."""

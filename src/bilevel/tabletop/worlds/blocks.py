@@ -66,19 +66,25 @@ class Blocks(Tabletop):
 
     def arrange(self, rng: np.random.Generator) -> BlocksState:
         self.simulation.reset()
-        where = layout.draw(rng, 2 * self.count)
+        where = layout.draw(rng, 2 * self.count, self.room())
         places = where[self.count :]
         for name in self._place_names:
             self.simulation.hide_spot(name)
         for block, place in enumerate(draw_start(rng, self.count, self.start)):
             self.appear(block, where[block] if place == ON_TABLE else places[place], places[block], rng)
-        known = np.arange(self.pairs) < self.count
-        return BlocksState(np.array([*known, *known, True]), rng.permutation(len(furniture.COLOURS))[: self.pairs])
+        visible = np.ones(len(self.slots), bool)
+        for rows in (self._blocks, self._places):
+            visible[rows] = np.arange(self.pairs) < self.count
+        return BlocksState(visible, rng.permutation(len(furniture.COLOURS))[: self.pairs])
 
     def appear(self, pair: int, block: layout.Floats, place: layout.Floats, rng: np.random.Generator) -> None:
         """Put a block and its place on the table."""
         self.simulation.put(pair, (*block, furniture.BLOCK), rng.uniform(-YAW, YAW))
         self.simulation.move_spot(self._place_names[pair], *place)
+
+    def room(self) -> layout.Floats:
+        """(places, 2): where on the table blocks and places may be."""
+        return layout.grid()
 
     def describe(self, features: Array) -> None:
         colours = furniture.COLOURS[self.state.colours]
@@ -88,7 +94,7 @@ class Blocks(Tabletop):
         for block, place, colour in zip(self._block_names, self._place_names, colours, strict=True):
             self.simulation.paint(block, colour)
             self.simulation.paint(place, colour)
-        self._aside = layout.spots_aside(layout.grid(), features[self._places, :2].astype(float))
+        self._aside = layout.spots_aside(self.room(), features[self._places, :2].astype(float))
 
     def look(self, features: Array, agent: Array) -> None:
         features[self.slots.row["table"], POSITION] = spot_aside(self._aside, features[self._blocks, POSITION], agent)
@@ -107,7 +113,7 @@ class Blocks(Tabletop):
         return bool(self.teleport_rate and self.teleport(self.at_goal(observation))) or moved
 
     def vacancy(self) -> layout.Floats:
-        return self.free_place(self.occupied())
+        return self.free_place(self.occupied(), places=self.room())
 
     def occupied(self) -> layout.Floats:
         """(things, 2): where visible blocks and places are."""

@@ -8,40 +8,21 @@ from typing import ClassVar
 import numpy as np
 
 from bilevel.symbolic.domain import Action, Atom, Facts
-from bilevel.tabletop import furniture, layout, skills
+from bilevel.tabletop import furniture, layout, skills, trays
+from bilevel.tabletop import observation as obs
 from bilevel.tabletop.furniture import Furnishing
 from bilevel.tabletop.measurements import Indices, holds, near, spot_aside, stands, stands_on
-from bilevel.tabletop.observation import (
-    COLOUR,
-    COLOURED,
-    HAND,
-    MOVING,
-    PLACED,
-    POSITION,
-    SYMMETRIES,
-    TRAY,
-    Bools,
-    Observation,
-    numbered,
-)
+from bilevel.tabletop.observation import POSITION, Bools, Observation, numbered
 from bilevel.tabletop.problems import shipped_domain
 from bilevel.tabletop.tabletop import YAW, Options
-from bilevel.tabletop.trays import (
-    NO_COLOUR,
-    TRAY_POSITIONS,
-    TrayState,
-    TrayWorld,
-    colours_and_trays,
-    putting_where_there_is_room,
-    tray_facts,
-    tray_relations,
-)
+from bilevel.tabletop.trays import NO_COLOUR, TrayState, TrayWorld
 from bilevel.tabletop.world_tasks import Relations, by_predicate, gripper, remembering, twins
 from bilevel.tasks.scene import Array, Scene
 from bilevel.tasks.spec import Spec
 
-_TYPES = {"tray": TRAY, "block": COLOURED, "colour": COLOUR, "table": PLACED, "platform": PLACED, "button": MOVING}
-SPEC = Spec(HAND, _TYPES, symmetries=SYMMETRIES)
+_SEEN = {"tray": obs.TRAY, "block": obs.COLOURED, "colour": obs.COLOUR}
+_FIXED = {"table": obs.PLACED, "platform": obs.PLACED, "button": obs.MOVING}
+SPEC = Spec(obs.HAND, {**_SEEN, **_FIXED}, symmetries=obs.SYMMETRIES)
 COLOURS = (3, 2, 1)  # how many there may be: a tray of ten spots takes a row of its own
 COLUMNS = layout.COLUMNS[:8]  # where blocks may lie: left of the platform
 LEFT_END = -0.4  # of the part of the table for trays
@@ -62,7 +43,7 @@ class Colour(TrayWorld):
     )
     state_type = TrayState
     pitch = 0.055
-    options: ClassVar[Options] = {"colours": COLOURS, "tray_position": TRAY_POSITIONS}
+    options: ClassVar[Options] = {"colours": COLOURS, "tray_position": trays.TRAY_POSITIONS}
 
     def _middles(self, trays: layout.Floats) -> layout.Floats:
         return np.add(trays, (self.tray_length / 2, 0.0))
@@ -143,7 +124,7 @@ def _relations(scene: Scene) -> Relations:
     held = holds(scene.values, blocks)
     standing = stands(blocks, held)
     on_platform = np.asarray(stands_on(blocks, standing, platform).any(axis=1))  # none if it is not seen
-    return held, on_platform, *tray_relations(scene, held)
+    return held, on_platform, *trays.tray_relations(scene, held)
 
 
 def _facts(
@@ -152,7 +133,7 @@ def _facts(
     """A block that is not held is on its tray, on the platform, or on the table."""
     blocks, colour_names = scene.roster.of_type("block"), scene.roster.of_type("colour")
     yield from gripper(blocks, held)
-    yield from tray_facts(scene, tray_colours)
+    yield from trays.tray_facts(scene, tray_colours)
     if "table" in scene:
         yield Atom("free", ("table",))  # there is always room
     if "platform" in scene and not on_platform.any():
@@ -184,11 +165,11 @@ def choose(state: Facts, goal: Facts) -> Action | None:
     """
     now = by_predicate(state)
     wanted = {block for (block,) in by_predicate(goal - state)["achieved-goal"]}
-    colours, trays = colours_and_trays(now)
+    colours, tray_of = trays.colours_and_trays(now)
     free_platforms = [surface for (surface,) in now["free"] if surface != "table"]
     for (held,) in now["holding"]:
         if held in colours:
-            tray = trays.get(colours[held])  # none while it is not seen
+            tray = tray_of.get(colours[held])  # none while it is not seen
             return Action("place-goal", (held, tray, colours[held])) if tray else None
         return Action("place", (held, free_platforms[0])) if free_platforms else Action("put-aside", (held, "table"))
     lying = [(block, surface) for block, surface in now["on"] if block in wanted]
@@ -210,5 +191,5 @@ SKILLS: dict[str, skills.Skill] = {
 }
 
 task, noisy = twins(
-    Colour, shipped_domain("colour"), label, goal, choose, putting_where_there_is_room(SKILLS, Colour.pitch)
+    Colour, shipped_domain("colour"), label, goal, choose, trays.putting_where_there_is_room(SKILLS, Colour.pitch)
 )

@@ -10,43 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bilevel.symbolic.domain import Action, Atom, Facts
-from bilevel.tabletop import furniture, layout, skills
+from bilevel.tabletop import furniture, layout, skills, trays
+from bilevel.tabletop import observation as obs
 from bilevel.tabletop.furniture import Furnishing
 from bilevel.tabletop.measurements import LID_SHUT, Indices, holds, inside, is_open
-from bilevel.tabletop.observation import (
-    HAND,
-    MOVING,
-    NUMBERED,
-    POSITION,
-    SERIAL,
-    SYMMETRIES,
-    TARGET,
-    TRAVEL,
-    TRAY,
-    WANTED,
-    Bools,
-    Observation,
-    numbered,
-)
+from bilevel.tabletop.observation import POSITION, Bools, Observation, numbered
 from bilevel.tabletop.problems import shipped_domain
 from bilevel.tabletop.tabletop import ARM_CLEARANCE, Options, teleporting
-from bilevel.tabletop.trays import (
-    NO_COLOUR,
-    TRAY_POSITIONS,
-    TrayState,
-    TrayWorld,
-    colours_and_trays,
-    putting_where_there_is_room,
-    tray_facts,
-    tray_relations,
-)
+from bilevel.tabletop.trays import NO_COLOUR, TrayState, TrayWorld
 from bilevel.tabletop.world_tasks import Relations, by_predicate, gripper, remembering, twins
 from bilevel.tasks.scene import Array, Scene
 from bilevel.tasks.spec import Spec
 
-SPEC = Spec(
-    HAND, {"tray": TRAY, "box": MOVING, "button": MOVING, "colour": TARGET, "block": NUMBERED}, symmetries=SYMMETRIES
-)
+_FIXED = {"tray": obs.TRAY, "box": obs.MOVING, "button": obs.MOVING}
+SPEC = Spec(obs.HAND, {**_FIXED, "colour": obs.TARGET, "block": obs.NUMBERED}, symmetries=obs.SYMMETRIES)
 SPARE_COLOURS = 2  # that come up and are not wanted
 SPARE_BLOCKS = 3  # bodies besides one per tray: in the box, in the hand, lost
 TRAYS = layout.grid(np.array([-0.37, -0.22, -0.07]), layout.ROWS)  # where trays may be
@@ -87,7 +64,7 @@ class Gacha(TrayWorld):
     state: GachaState
     spots = 2  # so that a second block can be put down before the first is taken away
     pitch = 0.05
-    options: ClassVar[Options] = {"draw": DRAWS, "tray_position": TRAY_POSITIONS}
+    options: ClassVar[Options] = {"draw": DRAWS, "tray_position": trays.TRAY_POSITIONS}
     draw: str
 
     def name_objects(self) -> dict[str, list[str]]:
@@ -131,8 +108,8 @@ class Gacha(TrayWorld):
 
     def describe(self, features: Array) -> None:
         super().describe(features)
-        features[self.slots.rows("colour"), WANTED] = self.state.wanted
-        features[self._blocks, SERIAL] = self.state.serials
+        features[self.slots.rows("colour"), obs.WANTED] = self.state.wanted
+        features[self._blocks, obs.SERIAL] = self.state.serials
         features[self._box, POSITION] = self.simulation.fixture(0)
         features[self._box, 2] = furniture.KNOB_HEIGHT
         features[self._button, POSITION] = self.simulation.fixture(1)
@@ -141,7 +118,7 @@ class Gacha(TrayWorld):
         super().look(features, agent)
         lid = self.simulation.joint("box-lid")
         features[self._box, 0] += lid
-        features[self._box, TRAVEL] = lid
+        features[self._box, obs.TRAVEL] = lid
 
     def achieved(self, observation: Observation) -> Bools:
         filled = np.asarray(self.on_own_tray(observation).any(axis=0))
@@ -234,7 +211,7 @@ class Gacha(TrayWorld):
         """Whether the hand is above the box or its lid, so that a block may not appear there."""
         box = observation["objects"][self._box, POSITION]
         x, y, _ = observation["agent"][:3] - box
-        lid = observation["objects"][self._box, TRAVEL]
+        lid = observation["objects"][self._box, obs.TRAVEL]
         return bool(-ARM_CLEARANCE - lid < x < ARM_CLEARANCE and abs(y) < ARM_CLEARANCE)
 
 
@@ -251,14 +228,14 @@ def _relations(scene: Scene) -> Relations:
     in_box, opened = np.zeros(len(blocks), bool), np.array(False)
     for box in scene.features[scene.roster.rows("box")]:
         in_box = inside(blocks, held, box_centre(box))
-        opened = np.array(is_open(float(box[TRAVEL]), bool(in_box.any())))
-    return held, in_box, *tray_relations(scene, held), opened
+        opened = np.array(is_open(float(box[obs.TRAVEL]), bool(in_box.any())))
+    return held, in_box, *trays.tray_relations(scene, held), opened
 
 
 def box_centre(box: Array) -> Array:
     """(3,): where a box stands on the table: its knob is seen, and that moves with the lid along x."""
     centre: Array = box[POSITION].copy()
-    centre[0] -= box[TRAVEL]
+    centre[0] -= box[obs.TRAVEL]
     centre[2] = 0.0
     return centre
 
@@ -269,7 +246,7 @@ def _facts(
     """A block is in the box, held, or out."""
     blocks, colour_names = scene.roster.of_type("block"), scene.roster.of_type("colour")
     yield from gripper(blocks, held)
-    yield from tray_facts(scene, tray_colours)
+    yield from trays.tray_facts(scene, tray_colours)
     if "box" in scene:
         yield Atom("opened" if opened else "closed", ("box",))
         if not in_box.any():
@@ -289,7 +266,7 @@ def _wanted(scene: Scene, wanted: Array) -> Iterator[Atom]:
 
 
 label = remembering(_relations, _facts)
-goal = remembering(lambda scene: (scene.features[scene.roster.rows("colour"), WANTED],), _wanted)
+goal = remembering(lambda scene: (scene.features[scene.roster.rows("colour"), obs.WANTED],), _wanted)
 
 
 # What an expert does
@@ -300,9 +277,9 @@ def choose(state: Facts, goal: Facts) -> Action | None:
     now = by_predicate(state)
     if goal <= state:
         return None
-    colours, trays = colours_and_trays(now)
+    colours, tray_of = trays.colours_and_trays(now)
     for (held,) in now["holding"]:
-        tray = trays.get(colours[held])  # none while it is not seen
+        tray = tray_of.get(colours[held])  # none while it is not seen
         return Action("place-goal", (held, tray, colours[held])) if tray else None
     for block, box in now["in"]:
         return Action("pick", (block, box)) if now["opened"] else Action("open", (box,))
@@ -320,5 +297,5 @@ SKILLS: dict[str, skills.Skill] = {
 }
 
 task, noisy = twins(
-    Gacha, shipped_domain("gacha"), label, goal, choose, putting_where_there_is_room(SKILLS, Gacha.pitch)
+    Gacha, shipped_domain("gacha"), label, goal, choose, trays.putting_where_there_is_room(SKILLS, Gacha.pitch)
 )
