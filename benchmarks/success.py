@@ -3,10 +3,10 @@
     python benchmarks/success.py worlds                                              # hours on 2 cores
     python benchmarks/success.py ogbench --tasks cube --seeds 1 --episodes 2         # a first impression
 
-worlds, trays, clutter, robustness, perception, few-demonstrations, learned-domains, own-worlds, recorded-play, ogbench,
-kinder, robosuite, pretrained. Each is a list of policies and of conditions under which they are run. Everything is done
-by the commands `collect`, `learn` and `evaluate` and kept in a folder, so an interrupted run is taken up where it was.
-The results are a line for each policy, condition and number of objects.
+worlds, trays, clutter, towers, robustness, perception, few-demonstrations, learned-domains, own-worlds, recorded-play,
+ogbench, kinder, robosuite, pretrained. Each is a list of policies and of conditions under which they are run. It is all
+done by the commands `collect`, `learn` and `evaluate` and kept in a folder, so an interrupted run is taken up where it
+was. The results are a line for each policy, condition and number of objects.
 """
 
 from __future__ import annotations
@@ -155,6 +155,10 @@ def own_worlds(seed: int) -> Iterator[Condition]:
         yield Condition(Policy(f"{EXAMPLES / path}:task", seed=seed), "1,3,9", episodes=5)
 
 
+def towers(seed: int) -> Iterator[Condition]:
+    yield from _sizes(_suite("towers/towers.py", 3, 200, seed), "Towers", "1-8")
+
+
 def recorded_play(seed: int) -> Iterator[Condition]:
     """Learn from play alone; the data are made by a program of their own, see `collect`."""
     task = f"{EXAMPLES / 'ogbench' / 'first_cubes.py'}:task"
@@ -223,6 +227,7 @@ EXPERIMENTS: Mapping[str, Callable[[int], Iterator[Condition]]] = {
         few_demonstrations,
         learned_domains,
         own_worlds,
+        towers,
         recorded_play,
         ogbench,
         kinder,

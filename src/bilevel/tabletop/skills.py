@@ -35,7 +35,7 @@ def _clip(value: float) -> float:
     return min(1.0, max(0.0, value))
 
 
-def _funnel(
+def funnel(
     here: Array, target: Array, cruise: float, mouth: float = 0.008, slope: float = 0.04, below: Range = (0.03, 0.08)
 ) -> Array:
     """The velocity from here down the funnel to a target; its mouth and slope are radii in metres.
@@ -54,11 +54,13 @@ def _funnel(
     return velocity
 
 
-def _control(velocity: Array, fingers: float) -> Array:
+def control(velocity: Array, fingers: float) -> Array:
+    """Return the control of a velocity, clipped, and of fingers that open (-1) or close (1)."""
     return np.array([min(1.0, max(-1.0, number)) for number in (*velocity.tolist(), fingers)], np.float32)
 
 
-def _above(point: Array, height: float) -> Array:
+def above(point: Array, height: float) -> Array:
+    """Return a point so many metres above another one."""
     raised: Array = point[:3] + np.array([0, 0, height], np.float32)
     return raised
 
@@ -70,11 +72,11 @@ def _let_go(opening: float) -> float:
 
 def pick(agent: Array, block: Array, slope: float = 0.04) -> Array:
     """Down onto a block, and close the fingers around it."""
-    hand, target = agent[:3], _above(block, GRASP_HEIGHT)
+    hand, target = agent[:3], above(block, GRASP_HEIGHT)
     offset = target - hand
     if math.hypot(offset[0], offset[1]) < 0.02 and abs(offset[2]) < 0.02:
-        return _control(GAIN * offset, 1.0)
-    return _control(_let_go(float(agent[3])) * _funnel(hand, target, CRUISE, slope=slope), -1.0)
+        return control(GAIN * offset, 1.0)
+    return control(_let_go(float(agent[3])) * funnel(hand, target, CRUISE, slope=slope), -1.0)
 
 
 def place(agent: Array, block: Array, spot: Array, height: float = CARRY) -> Array:
@@ -85,8 +87,8 @@ def place(agent: Array, block: Array, spot: Array, height: float = CARRY) -> Arr
         offset[2] > -0.008 - PRESS_DEPTH or agent[2] < LOWEST_HAND
     )  # one that slipped up between the fingers stays higher
     if math.hypot(offset[0], offset[1]) < PLACED and down:
-        return _control(GAIN * np.array([0, 0, offset[2]], np.float32), -1.0)
-    return _control(_funnel(block[:3], target, height, mouth=PLACED), 1.0)
+        return control(GAIN * np.array([0, 0, offset[2]], np.float32), -1.0)
+    return control(funnel(block[:3], target, height, mouth=PLACED), 1.0)
 
 
 def press(agent: Array, button: Array) -> Array:
@@ -94,22 +96,22 @@ def press(agent: Array, button: Array) -> Array:
 
     First well up: the hand may just have closed a lid, and would take its knob along.
     """
-    target = _above(button, 0.005)
-    approach = _funnel(agent[:3], target, HIGH, mouth=0.012, below=(0.02, 0.045))
-    return _control(_let_go(float(agent[3])) * approach, -1.0)
+    target = above(button, 0.005)
+    approach = funnel(agent[:3], target, HIGH, mouth=0.012, below=(0.02, 0.045))
+    return control(_let_go(float(agent[3])) * approach, -1.0)
 
 
 def slide(agent: Array, knob: Array, direction: float) -> Array:
     """Take hold of a knob and push it along x."""
     hand, opening = agent[:3], float(agent[3])
-    target = _above(knob, 0.022)
+    target = above(knob, 0.022)
     offset = target - hand
     if math.hypot(offset[0], offset[1]) < 0.025 and abs(offset[2]) < 0.02:
         grip = _clip((0.56 - opening) / 0.1)
         velocity = GAIN * offset
         velocity[0] = grip * SLIDE_SPEED * direction + (1 - grip) * velocity[0]
-        return _control(velocity, 1.0)
-    return _control(_let_go(opening) * _funnel(hand, target, HIGH, slope=0.03), -1.0)
+        return control(velocity, 1.0)
+    return control(_let_go(opening) * funnel(hand, target, HIGH, slope=0.03), -1.0)
 
 
 def skilled(skills: Mapping[str, Skill]) -> Callable[[Scene, Action], Array]:
@@ -118,7 +120,7 @@ def skilled(skills: Mapping[str, Skill]) -> Callable[[Scene, Action], Array]:
     A skill is a function of the hand and of what is seen of each object that the action names.
     """
 
-    def control(scene: Scene, action: Action) -> Array:
+    def act(scene: Scene, action: Action) -> Array:
         return skills[action.name](scene.values, *scene.features[scene.rows(action.arguments)])
 
-    return control
+    return act

@@ -270,11 +270,13 @@ class Tabletop(gymnasium.Env[Observation, NDArray[np.float32]]):
         """Which blocks are where the arm does not reach them, on the table's rim, say; looked for only now and then."""
         if self._steps % STEPS_ASTRAY:
             return _NONE
-        blocks, held = self.blocks_and_held(observation)
-        loose = ~held & self.state.visible[self._blocks]
-        lowest, highest = WORK_AREA
-        outside = ((blocks[:, :2] < lowest) | (blocks[:, :2] > highest)).any(axis=1)
-        return np.flatnonzero(loose & outside)
+        _, held = self.blocks_and_held(observation)
+        return np.flatnonzero(~held & self.state.visible[self._blocks] & ~self.within_reach(observation))
+
+    def within_reach(self, observation: Observation) -> Bools:
+        """(blocks,): which blocks are where the arm can get at them."""
+        where, (lowest, highest) = observation["objects"][self._blocks, :2], WORK_AREA
+        return np.asarray(((where >= lowest) & (where <= highest)).all(axis=1))
 
     def move(self, blocks: Iterable[int], why: str) -> bool:
         """Put blocks where nothing is, for a reason that no action explains; whether there were any, and room."""
