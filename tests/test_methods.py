@@ -58,7 +58,7 @@ def test_a_method_runs_end_to_end(
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        ("--method expert --planner fond", "the method 'expert' does not plan"),
+        ("--method expert --planner fond", "the method 'expert' takes no --planner"),
         ("--method ndt-plan --policy p --planner lama", "cannot plan with 'lama', but with fond"),
         ("blocks --method expert --objects 0", "'0' is no range of numbers from 1 on"),
     ],

@@ -162,7 +162,7 @@ def cases(draw: st.DrawFn) -> Case:
     with torch.no_grad():
         for tensor in network.state_dict().values():
             tensor.copy_(torch.from_numpy(rng.normal(0, 0.5, tensor.shape)))
-        for scale in (network.global_scale, network.object_scale):
+        for scale in map(network.get_buffer, network.scales):
             scale.copy_(torch.from_numpy(rng.uniform(0.2, 5, scale.shape)))
     scene = random_scene(rng, spec, {kind: draw(st.integers(0, 2)) for kind in ("cube", "spot")})
     return Case(domain, network, rounds, scene, random_situation(rng, domain, scene))

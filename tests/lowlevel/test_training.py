@@ -147,8 +147,8 @@ def row_of(spec: Spec, encoding: Encoding, signs: tuple[float, ...], swapped: bo
 def network_of(encoding: Encoding) -> GraphNetwork:
     network = GraphNetwork(encoding, CONTROLS, hidden=4)
     with torch.no_grad():  # scales of their own
-        network.global_scale += torch.arange(encoding.global_size)
-        network.object_scale += torch.arange(encoding.object_size)
+        for scale in map(network.get_buffer, network.scales):
+            scale += torch.arange(len(scale))
     return network
 
 

@@ -251,7 +251,7 @@ def test_the_names_of_a_state_are_those_of_the_data_set_that_was_trained_on(mach
 
 
 def test_a_method_for_any_policy_needs_one() -> None:
-    with pytest.raises(BadInput, match="the method 'lerobot' needs a --policy, a folder that LeRobot saved"):
+    with pytest.raises(BadInput, match="the method 'lerobot' needs a --policy; a folder that LeRobot saved"):
         bilevel.evaluate(task="blocks", method="lerobot", objects=[1], episodes=1)
 
 
@@ -264,13 +264,13 @@ def test_every_task_of_the_paper_has_an_instruction_that_smolvla_reads_to_its_en
 def test_the_environment_is_made_and_a_model_fetched_with_its_backbone(
     machine: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With a Python that only notes what it is asked."""
+    """With a Python that only notes what it is asked, but for what it reads."""
     asked, environment = machine / "asked", machine / "environment"
     folder = environment / "models" / "smolvla"
     save(folder, type="smolvla", vlm_model_name="some/backbone")
     python = machine / "python"
     python.write_text(
-        f'#!/bin/sh\necho "$@" >> {asked}\n'
+        f'#!/bin/sh\ncase "$2" in *json*) exec {sys.executable} "$@";; esac\necho "$@" >> {asked}\n'
         'if [ "$2" = venv ]; then mkdir -p "$3/bin"; cp "$0" "$3/bin/python"; cp "$0" "$3/bin/hf"; fi\n'
     )
     python.chmod(0o755)
@@ -287,7 +287,7 @@ def test_the_environment_is_made_and_a_model_fetched_with_its_backbone(
         f"download lerobot/smolvla_base --revision main --local-dir {folder}",
     ]
     (environment / "bin" / "hf").write_text("#!/bin/sh\nexit 3\n")
-    with pytest.raises(BadInput, match=r"exit code 3 of: .*/hf download lerobot/smolvla_base"):
-        lerobot.fetch("smolvla")
+    with pytest.raises(BadInput, match=r"exit code 3 of: sh .*lerobot_install\.sh .* lerobot/smolvla_base main"):
+        lerobot.install("smolvla")
     with pytest.raises(BadInput, match="unknown model 'openvla'; known models: smolvla, smolvla-metaworld"):
-        lerobot.fetch("openvla")
+        lerobot.install("openvla")

@@ -28,7 +28,7 @@ def fetch(method: str) -> None:
     """Download a published model, and its backbone, for LeRobot; make its environment first, where there is none."""
     from bilevel.methods import lerobot
 
-    lerobot.fetch(method)
+    lerobot.install(method)
     answer({"fetched": method})
 
 

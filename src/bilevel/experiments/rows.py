@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from bilevel.methods.lerobot import fetch
+from bilevel.methods.lerobot import install
 from bilevel.methods.methods import BILEVEL, EXPERT, METHODS
 from bilevel.policies.folder import BISON
 from bilevel.symbolic.domain import BadInput
@@ -122,7 +122,7 @@ def find_rows(names: Sequence[str], usual: Sequence[str]) -> list[Row]:
     for row in rows:
         method = METHODS[row.method]
         if method.is_published and method.missing():
-            fetch(method.name)
+            install(method.name)
         if lacking := method.missing():
             raise BadInput(f"{row.name}: {lacking}; or leave it out of --methods")
     return rows

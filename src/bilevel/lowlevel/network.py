@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -31,27 +32,28 @@ LEAST_TURN = 0.1  # the same of a sine or cosine: where all face one way in the 
 
 
 class ImitationNetwork(nn.Module, ABC):
-    """Any network that is trained by imitation."""
+    """Any network that is trained by imitation, with features of the agent and of objects among what it is told.
 
-    rows_at_once: int  # samples that it looks at together outside of training; more would take too much memory
-    is_choice: bool  # whether it scores the controls of a Discrete space; else it puts out numbers
+    Samples have `globals`, (samples, global size), and `objects`, (samples, rows, object size), which begin with
+    features. These are scaled by their standard deviations in the samples; the scales are kept with the weights.
+    """
+
+    rows_at_once = 1_000_000  # samples that it looks at together outside of training; more would take too much memory
+    scales = ("global_scale", "object_scale")  # the names of the two; numbers after these are not scaled
     symmetries: Sequence[Symmetry] = ()  # under which its table can be shown in other forms
 
+    def __init__(self, encoding: Any, controls: Controls) -> None:
+        super().__init__()
+        self.encoding, self.controls = encoding, controls
+        self.is_choice = isinstance(controls, DiscreteControls)  # whether it scores controls; else it puts out numbers
+
     @abstractmethod
-    def table(self, samples: object) -> Table:
+    def table(self, samples: Any) -> Table:
         """The samples, of the kind that this network learns from, as it needs them."""
 
     @abstractmethod
     def predict(self, table: Table, index: Tensor) -> tuple[Tensor, Tensor]:
         """The outputs and the targets, (batch, outputs) each, of the samples with these numbers, (batch,)."""
-
-    @abstractmethod
-    def set_scales(self, samples: object) -> None:
-        """Take the scale of each number from the samples."""
-
-    def columns(self, table: Table) -> list[TableColumn | None]:
-        """What the columns of a table are, for training that shows samples in other forms; `None` for facts."""
-        return []
 
     def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
         """The mean squared error, or, where a control is a choice, the cross-entropy."""
@@ -59,26 +61,53 @@ class ImitationNetwork(nn.Module, ABC):
             return functional.cross_entropy(outputs, targets)
         return functional.mse_loss(outputs, targets)
 
+    def set_scales(self, samples: Any) -> None:
+        """Take the scale of each number from the samples."""
+        encoder, (agent, thing) = self.encoding.features, map(self.get_buffer, self.scales)
+        numbers = samples.objects[..., : encoder.object_size].reshape(-1, encoder.object_size)
+        with torch.no_grad():
+            seen = samples.globals[:, : encoder.agent_size]
+            agent[: encoder.agent_size] = scales_of(seen, turns(encoder.agent_numbers))
+            thing[: encoder.object_size] = scales_of(numbers, turns(encoder.object_numbers), without_zeros=True)
+
+    def scaled(self, samples: Any, *action: Array) -> Tensor:
+        """(samples, numbers): side by side global numbers, a one-hot action, numbers of objects, and targets."""
+        parts = samples.globals.copy(), samples.objects.copy()
+        for part, name in zip(parts, self.scales, strict=True):
+            part[..., : len(self.get_buffer(name))] *= self.get_buffer(name).cpu().numpy()
+        side_by_side = [part.reshape(len(samples), -1) for part in (parts[0], *action, parts[1], samples.targets)]
+        return torch.from_numpy(np.concatenate(side_by_side, axis=1, dtype=np.float32))
+
+    def parts(self, numbers: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """What `scaled` put side by side, objects as (samples, rows, object size)."""
+        first, end = self.encoding.global_size, numbers.shape[1] - self.controls.size
+        start = first + len(self.encoding.schemas)
+        objects = numbers[:, start:end].reshape(len(numbers), -1, self.encoding.object_size)
+        return numbers[:, :first], numbers[:, first:start], objects, numbers[:, end:]
+
+    def columns(self, table: Table) -> list[TableColumn | None]:
+        """What the columns of a table are, for training that shows samples in other forms; `None` for facts."""
+        encoding, (agent, thing) = self.encoding, (self.get_buffer(name).tolist() for name in self.scales)
+        encoder, rows = encoding.features, self.parts(table[0][:1])[2].shape[1]
+        found: list[TableColumn | None] = [*columns_of(encoder.agent_numbers, 0, agent)]
+        found += [None] * (encoding.global_size - encoder.agent_size)
+        found += [TableColumn(0, name, SCHEMA) for name in encoding.schemas]
+        for row in range(rows):
+            found += columns_of(encoder.object_numbers, row + 1, thing)
+            found += [None] * (encoding.object_size - encoder.object_size)
+        return found + [TableColumn(0, number, CONTROL) for number in range(self.controls.size)]
+
 
 class LowLevelNetwork(ImitationNetwork):
-    """From the encoded agent, action and arguments to a control. A subclass has a `forward`.
-
-    Numbers are scaled by their standard deviations in the samples; the scales are kept with the weights.
-    """
-
-    rows_at_once = 1_000_000
-    global_scale: Tensor  # (global size,)
-    object_scale: Tensor  # (object size,)
+    """From the encoded agent, action and arguments to a control. A subclass has a `forward`."""
 
     def __init__(self, encoding: Encoding, controls: Controls) -> None:
-        super().__init__()
-        self.encoding, self.controls = encoding, controls
-        self.is_choice = isinstance(controls, DiscreteControls)
         linked = {link.action for link in encoding.links if link.sharing}  # what is there need not share symmetries
         found = [replace(each, except_for=(*each.except_for, *sorted(linked))) for each in encoding.spec.symmetries]
-        self.symmetries = () if self.is_choice else found
+        super().__init__(encoding, controls)
         self.register_buffer("global_scale", torch.ones(encoding.global_size))
         self.register_buffer("object_scale", torch.ones(encoding.object_size))
+        self.symmetries = () if self.is_choice else found
 
     @abstractmethod
     def forward(self, global_: Tensor, action: Tensor, objects: Tensor) -> Tensor:
@@ -87,38 +116,13 @@ class LowLevelNetwork(ImitationNetwork):
         All are scaled already. Where an action has fewer arguments than others, its last one stands there again.
         """
 
-    def set_scales(self, samples: object) -> None:
-        assert isinstance(samples, Samples)
-        encoder = self.encoding.features
-        numbers = samples.objects[..., : encoder.object_size].reshape(-1, encoder.object_size)
-        with torch.no_grad():
-            agent = samples.globals[:, : encoder.agent_size]
-            self.global_scale[: encoder.agent_size] = scales_of(agent, turns(encoder.agent_numbers))
-            object_turns = turns(encoder.object_numbers)
-            self.object_scale[: encoder.object_size] = scales_of(numbers, object_turns, without_zeros=True)
-
-    def table(self, samples: object) -> Table:
+    def table(self, samples: Samples) -> Table:
         """(samples, numbers): side by side, so that one look-up finds all."""
-        assert isinstance(samples, Samples)
-        one_hot = np.eye(len(self.encoding.schemas), dtype=np.float32)[samples.schemas]
-        globals_ = samples.globals * self.global_scale.cpu().numpy()
-        objects = (samples.objects * self.object_scale.cpu().numpy()).reshape(len(samples), -1)
-        return (torch.from_numpy(np.concatenate([globals_, one_hot, objects, samples.targets], axis=1)),)
-
-    def columns(self, table: Table) -> list[TableColumn | None]:
-        encoding, encoder = self.encoding, self.encoding.features
-        facts, symbols = [None] * (2 * len(encoding.nullary)), [None] * (encoding.object_size - encoder.object_size)
-        found = [*columns_of(encoder.agent_numbers, 0, self.global_scale.tolist()), *facts]
-        found += [TableColumn(0, name, SCHEMA) for name in encoding.schemas]
-        for node in range(encoding.nodes):
-            found += [*columns_of(encoder.object_numbers, node + 1, self.object_scale.tolist()), *symbols]
-        return found + [TableColumn(0, number, CONTROL) for number in range(self.controls.size)]
+        return (self.scaled(samples, np.eye(len(self.encoding.schemas), dtype=np.float32)[samples.schemas]),)
 
     def predict(self, table: Table, index: Tensor) -> tuple[Tensor, Tensor]:
-        encoding, rows = self.encoding, table[0][index]
-        sizes = [encoding.global_size, len(encoding.schemas), encoding.nodes * encoding.object_size]
-        global_, action, objects, targets = torch.split(rows, [*sizes, rows.shape[-1] - sum(sizes)], dim=-1)
-        return self(global_, action, objects.reshape(-1, encoding.nodes, encoding.object_size)), targets
+        global_, action, objects, targets = self.parts(table[0][index])
+        return self(global_, action, objects), targets
 
 
 MakeNetwork = Callable[[Encoding, Controls], LowLevelNetwork]
@@ -133,7 +137,6 @@ class GraphNetwork(LowLevelNetwork):
     def __init__(self, encoding: Encoding, controls: Controls, hidden: int = 64, rounds: int = 2) -> None:
         super().__init__(encoding, controls)
         sizes = dict(zip(NODES, (encoding.global_size, len(encoding.schemas), encoding.object_size), strict=True))
-        self.hidden = hidden
         self.embed = nn.ModuleDict({node: nn.Linear(size, hidden) for node, size in sizes.items()})
         self.rounds = nn.ModuleList(
             nn.ModuleDict({node: nn.Linear(hidden, hidden) for node in sizes}) for _ in range(rounds)
@@ -189,7 +192,7 @@ class TorchNetwork:
     def control(self, scene: Scene, state: Facts, goal: Facts, action: Action) -> Control:
         """Return how to do an action in this scene."""
         network = self._network
-        nothing = torch.zeros((1, network.controls.size)).numpy()
+        nothing = np.zeros((1, network.controls.size), np.float32)
         sample = encode_episode(network.encoding, [scene], [(state, goal, action)], nothing, 0)
         outputs, _ = network.predict(network.table(sample), torch.zeros(1, dtype=torch.int64))
         return network.controls.decode(outputs[0].numpy())

@@ -14,7 +14,7 @@ all objects of the type, from 0 to 1: with more objects a number would be one th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -24,16 +24,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from bilevel.lowlevel.encoding import (
-    CONTROL,
-    FeatureEncoder,
-    ImitationSamples,
-    Situation,
-    TableColumn,
-    columns_of,
-    turns,
-)
-from bilevel.lowlevel.network import ImitationNetwork, Table, scales_of
+from bilevel.lowlevel.encoding import FeatureEncoder, ImitationSamples, Situation
+from bilevel.lowlevel.network import ImitationNetwork, Table
 from bilevel.lowlevel.numpy_network import Weights
 from bilevel.policies.folder import (
     DOMAIN,
@@ -46,7 +38,7 @@ from bilevel.policies.folder import (
 )
 from bilevel.policies.policy import LabellingPolicy
 from bilevel.symbolic.domain import BadInput, Domain, Facts
-from bilevel.tasks.controls import Control, Controls, DiscreteControls
+from bilevel.tasks.controls import Control, Controls
 from bilevel.tasks.scene import Array, Roster, Scene
 from bilevel.tasks.spec import Mirror, Spec
 from bilevel.tasks.task import Labels
@@ -59,6 +51,8 @@ Rows = NDArray[np.int64]
 
 class GraphEncoding:
     """Which number stands where, for a network that sees facts and goals, too, or features alone."""
+
+    schemas = ()  # it is not told what is being done
 
     def __init__(self, has_facts: bool, domain: Domain, spec: Spec) -> None:
         self.has_facts, self.domain, self.spec = has_facts, domain, spec
@@ -189,16 +183,13 @@ class EndToEndNetwork(ImitationNetwork):
     """
 
     rows_at_once = 2048
-    agent_scale: Tensor  # (agent size,): one over the standard deviations in the samples; kept with the weights
-    object_scale: Tensor  # (feature size,)
+    scales = ("agent_scale", "object_scale")
 
     def __init__(self, encoding: GraphEncoding, controls: Controls, hidden: int = 64, rounds: int = 2) -> None:
-        super().__init__()
-        self.encoding, self.controls = encoding, controls
-        self.is_choice = isinstance(controls, DiscreteControls)
-        self.symmetries = () if self.is_choice else encoding.symmetries
+        super().__init__(encoding, controls)
         self.register_buffer("agent_scale", torch.ones(encoding.features.agent_size))
         self.register_buffer("object_scale", torch.ones(encoding.features.object_size))
+        self.symmetries = () if self.is_choice else encoding.symmetries
         embed = {"global": encoding.global_size, "object": encoding.object_size}
         layers = dict.fromkeys(("global", "object", "global_to_object", "object_to_global"), (hidden, hidden))
         if encoding.relations:  # what goes to each argument, or comes from each, is side by side
@@ -214,45 +205,14 @@ class EndToEndNetwork(ImitationNetwork):
 
     # From samples to graphs
 
-    def set_scales(self, samples: object) -> None:
-        assert isinstance(samples, GraphSamples)
-        with torch.no_grad():
-            encoder = self.encoding.features
-            agents = samples.globals[:, : encoder.agent_size]
-            self.agent_scale.copy_(scales_of(agents, turns(encoder.agent_numbers)))
-            features = samples.objects[..., : encoder.object_size].reshape(-1, encoder.object_size)
-            self.object_scale.copy_(scales_of(features, turns(encoder.object_numbers), without_zeros=True))
-
-    def table(self, samples: object) -> Table:
+    def table(self, samples: GraphSamples) -> Table:
         """Side by side the global node, the objects, of which the first is nothing, and the targets; then the facts."""
-        assert isinstance(samples, GraphSamples)
-        encoder = self.encoding.features
-        globals_, objects = samples.globals.copy(), np.pad(samples.objects, ((0, 0), (1, 0), (0, 0)))
-        globals_[:, : encoder.agent_size] *= self.agent_scale.cpu().numpy()
-        objects[..., : encoder.object_size] *= self.object_scale.cpu().numpy()
-        steps = [part.reshape(len(samples), -1) for part in (globals_, objects, samples.targets)]
-        numbers = np.concatenate(steps, axis=1, dtype=np.float32)
-        return tuple(map(torch.from_numpy, (numbers, samples.facts, samples.arguments)))
-
-    def _rows(self, table: Table) -> int:
-        """How many rows of objects there are in a table."""
-        return (table[0].shape[1] - self.encoding.global_size - self.controls.size) // self.encoding.object_size
-
-    def columns(self, table: Table) -> list[TableColumn | None]:
-        encoding, encoder = self.encoding, self.encoding.features
-        about = [None] * (encoding.object_size - encoder.object_size)
-        found: list[TableColumn | None] = [*columns_of(encoder.agent_numbers, 0, self.agent_scale.tolist())]
-        found += [None] * (encoding.global_size - encoder.agent_size)
-        for row in range(self._rows(table)):
-            found += [*columns_of(encoder.object_numbers, row + 1, self.object_scale.tolist()), *about]
-        return found + [TableColumn(0, number, CONTROL) for number in range(self.controls.size)]
+        padded = replace(samples, objects=np.pad(samples.objects, ((0, 0), (1, 0), (0, 0))))
+        return self.scaled(padded), torch.from_numpy(samples.facts), torch.from_numpy(samples.arguments)
 
     def predict(self, table: Table, index: Tensor) -> tuple[Tensor, Tensor]:
         numbers, facts, arguments = (part[index] for part in table)
-        encoding, rows = self.encoding, self._rows(table)
-        sizes = [encoding.global_size, rows * encoding.object_size, self.controls.size]
-        global_, objects, targets = torch.split(numbers, sizes, dim=-1)
-        objects = objects.reshape(-1, rows, encoding.object_size)
+        encoding, (global_, _, objects, targets) = self.encoding, self.parts(numbers)
         kinds = objects[..., encoding.features.object_size + 1 :][..., : len(encoding.types)]
         visible = kinds.sum(dim=-1, keepdim=True)  # of one type
         known = facts[..., :2].amax(dim=-1, keepdim=True)  # it holds or is wanted

@@ -57,6 +57,8 @@ class Config(msgspec.Struct, frozen=True):
     input_features: dict[str, PolicyFeature]
     output_features: dict[str, PolicyFeature]
     vlm_model_name: str | None = None  # of a backbone, on the hub or a folder; such a policy reads a sentence
+    n_obs_steps: int = 1
+    n_action_steps: int = 1
 
     @property
     def camera(self) -> str | None:
@@ -110,57 +112,31 @@ def environment_folder() -> Path:
     return Path(os.environ.get(ENVIRONMENT_VARIABLE) or f"{cache}/bilevel/lerobot").expanduser()
 
 
-def install() -> None:
-    """Make LeRobot's environment with pip: gigabytes."""
-    _run("sh", SERVER.with_name("lerobot_install.sh"), sys.executable, environment_folder(), VERSION)
-
-
-def fetch(method: str) -> None:
-    """Download a published model into LeRobot's environment, made if it is not there, and its backbone to the hub's.
-
-    The weights of the policy come last: where these are, all is.
-    """
-    if method not in PUBLISHED:
+def install(method: str = "") -> None:
+    """Make LeRobot's environment with pip, unless it is there, and download a published model with its backbone."""
+    if method and method not in PUBLISHED:
         raise BadInput(f"unknown model '{method}'; known models: {', '.join(PUBLISHED)}")
-    (name, revision), hub, folder = PUBLISHED[method], environment_folder() / "bin" / "hf", model_folder(method)
-    if not hub.is_file():
-        install()
-    _run(hub, "download", name, CONFIG, "--revision", revision, "--local-dir", folder)
-    _run(hub, "download", _config(folder).vlm_model_name, "--exclude", "onnx/*")
-    _run(hub, "download", name, "--revision", revision, "--local-dir", folder)
-
-
-def _run(*words: object) -> None:
-    """Run a program that may download; `BadInput` where it fails."""
-    environment = {name: value for name, value in os.environ.items() if name not in ("HF_HUB_OFFLINE", "PYTHONPATH")}
-    command = [str(word) for word in words]
-    code = subprocess.run(command, stdin=subprocess.DEVNULL, env=environment).returncode
+    script, model = SERVER.with_name("lerobot_install.sh"), (method, *PUBLISHED[method]) if method else ()
+    command = ["sh", str(script), sys.executable, str(environment_folder()), VERSION, *model]
+    code = subprocess.run(command, stdin=subprocess.DEVNULL).returncode
     if code != 0:
         raise BadInput(f"exit code {code} of: {' '.join(command)}")
 
 
 def find_model(method: str, folder: Path | None = None) -> LeRobotModel:
     """Return how to run the policy in a folder, or else a published one; `BadInput` where something is missing."""
-    versions, environment, place = lerobot_versions(), environment_folder(), folder or model_folder(method)
+    versions, environment = lerobot_versions(), environment_folder()
+    place = folder or environment / "models" / method
     if not (place / WEIGHTS).is_file():
         advice = "LeRobot's save_pretrained writes it" if folder else f"get it with: bilevel lerobot fetch {method}"
         raise BadInput(f"{place}: {WEIGHTS} is missing; {advice}")
     on_gpu = Path("/dev/nvidiactl").exists() and not versions["torch"].endswith("+cpu")
     device = os.environ.get(DEVICE_VARIABLE) or ("cuda" if on_gpu else "cpu")
-    config, names, python = _config(place), _state_names(place), str(environment / "bin" / "python")
+    config = decode(read_bytes(place / CONFIG), Config, place / CONFIG)
+    names, python = _state_names(place), str(environment / "bin" / "python")
     if PLACES in config.input_features and not names:
         raise BadInput(f"{place}: no names of its numbers: put info.json of its training data beside it")
     return LeRobotModel(python, str(place.absolute()), config, device, names, is_published=folder is None)
-
-
-def model_folder(method: str) -> Path:
-    """Return the folder for a published model."""
-    return environment_folder() / "models" / method
-
-
-def _config(folder: Path) -> Config:
-    """Return what the config.json of a policy says."""
-    return decode(read_bytes(folder / CONFIG), Config, folder / CONFIG)
 
 
 def lerobot_versions() -> dict[str, str]:
@@ -200,7 +176,8 @@ class LeRobotPolicy(LabellingPolicy):
         super().__init__(env.labels)
         self.sentence = env.task.instruction.format(n=env.objects)
         self._model, self._env, controls = model, env, env.controls
-        self._layout = StateLayout.of_names(env.task.spec, model.names) if model.names else None
+        spec = env.task.spec
+        self._layout = StateLayout.of_names(spec, model.names) if model.names else StateLayout(spec, {})
         task = f"the task '{env.task.name}'"
         if not isinstance(controls, BoxControls):
             raise BadInput(f"LeRobot's policies put out numbers, but the controls of {task} are a choice")
@@ -214,29 +191,31 @@ class LeRobotPolicy(LabellingPolicy):
     def reset(self, scene: Scene) -> None:
         """Begin an episode; what is random in it follows from what is seen first."""
         super().reset(scene)
-        self._server, self._wants_picture = loaded_server(self._model), True
+        self._server, self._steps = loaded_server(self._model), 0
         seen = hashlib.sha256(scene.values.tobytes() + scene.features.tobytes())
         self._server.ask({"seed": int.from_bytes(seen.digest()[:4], "big")})
 
     def act(self, scene: Scene) -> Control:
         """Return the model's control for what is there now."""
         super().reset(scene)
-        question: dict[str, Any] = {"sentence": self.sentence, **self._numbers(scene)}
-        if self._wants_picture and self._model.config.camera:
+        config, question = self._model.config, self._told(scene)
+        planned = config.n_action_steps if config.n_obs_steps == 1 else 1  # from one observation
+        if config.camera and self._steps % planned == 0:
             image = np.ascontiguousarray(self._env.render(), np.uint8)
             question |= {"size": image.shape[:2], "pixels": image.tobytes()}
-        answer = self._server.ask(question)
-        self._wants_picture = bool(answer["wants_picture"])
-        numbers = np.asarray(answer["values"], np.float32)[: self._controls.size]
+        self._steps += 1
+        numbers = np.asarray(self._server.ask(question)["values"], np.float32)[: self._controls.size]
         if not np.isfinite(numbers).all():
             raise BadInput(f"{self._model.folder}: the model's action is not finite: {numbers.tolist()}")
         return self._controls.decode(self._controls.encode(numbers)[0])  # the nearest one within the bounds
 
-    def _numbers(self, scene: Scene) -> dict[str, list[float]]:
-        """Return the numbers that the policy is told; a published model's state is the agent, zeros after it."""
-        found = (scene.values, []) if self._layout is None else self._layout.encode(scene)
-        told = zip((STATE, PLACES), found, strict=True)
-        return {name: np.asarray(part).tolist() for name, part in told if name in self._model.config.input_features}
+    def _told(self, scene: Scene) -> dict[str, Any]:
+        """Return the sentence and the numbers; a state whose numbers have no names is the agent, and zeros after it."""
+        told: dict[str, Any] = {"sentence": self.sentence}
+        for name, numbers in zip((STATE, PLACES), self._layout.encode(scene), strict=True):
+            if feature := self._model.config.input_features.get(name):
+                told[name] = [*numbers.tolist(), *[0.0] * (feature.shape[0] - len(numbers))]
+        return told
 
 
 # The process that runs the model

@@ -5,11 +5,11 @@ It needs none of our files. One question, one answer, each a dictionary of plain
 
     {"seed": 7} -> {}, at the beginning of an episode
     {"sentence": "…", "observation.state": [x, y, …], "size": (height, width), "pixels": all bytes}
-        -> {"values": [numbers], "wants_picture": False}
+        -> {"values": [numbers]}
     anything -> {"error": "one line"}
 
-A policy that acts on one observation predicts several actions from it. While some are left it wants no picture. Its
-picture goes to the first camera that it knows; others stay empty. Actions are unnormalised, as in LeRobot's evaluation.
+Where there is no picture, as for actions that are planned already, it is the last one. It goes to the first camera that
+the policy knows; others stay empty. Actions are unnormalised, as in LeRobot's evaluation.
 """
 
 from __future__ import annotations
@@ -45,9 +45,6 @@ class Model:
         overrides = {"device_processor": {"device": device}}
         self._before, self._after = make_pre_post_processors(config, str(folder), preprocessor_overrides=overrides)
         self._camera = next(iter(config.image_features), None)
-        self._sizes = {name: f.shape[0] for name, f in config.input_features.items() if f.type.value != "VISUAL"}
-        self._chunk: int = getattr(config, "n_action_steps", 1) if config.n_obs_steps == 1 else 1
-        self._left = 0  # actions that are predicted from one observation and not yet taken
         self._picture: Any = None
 
     def answer(self, question: Mapping[str, Any]) -> dict[str, Any]:
@@ -55,25 +52,21 @@ class Model:
         if "seed" in question:
             self._torch.manual_seed(question["seed"])
             self._policy.reset()
-            self._left = 0
             return {}
-        self._left = (self._left or self._chunk) - 1
         with self._torch.inference_mode():
             action = self._after(self._policy.select_action(self._before(self._observation(question))))
-        return {"values": [float(number) for number in action.reshape(-1)], "wants_picture": self._left == 0}
+        return {"values": [float(number) for number in action.reshape(-1)]}
 
     def _observation(self, question: Mapping[str, Any]) -> dict[str, Any]:
         torch = self._torch
-        batch = {"task": question["sentence"]}
-        for name, size in self._sizes.items():
-            values = question[name]
-            batch[name] = torch.tensor(values + [0.0] * (size - len(values)), dtype=torch.float32)
+        numbers = {name: values for name, values in question.items() if name.startswith("observation.")}
+        batch = {name: torch.tensor(values, dtype=torch.float32) for name, values in numbers.items()}
         if "pixels" in question:
             pixels = torch.frombuffer(bytearray(question["pixels"]), dtype=torch.uint8)
             self._picture = pixels.reshape(*question["size"], 3).permute(2, 0, 1).float() / 255
         if self._camera is not None:
             batch[self._camera] = self._picture
-        return batch
+        return {**batch, "task": question["sentence"]}
 
 
 def main(pipe: str, folder: str, device: str) -> None:

@@ -31,6 +31,9 @@ PLANNING_SECONDS = 100.0  # for each plan or policy: what LAMA gets in the paper
 BILEVEL, END_TO_END = "bilevel", "end-to-end"  # what is learned
 ON, OFF = "on", "off"  # state estimation
 CLASSICAL, CONTINGENT = ("lama", "search"), ("fond",)  # planners
+RULES = ("policy", "recovery", "estimation", "network")  # options of methods
+PLANS = ("policy", "planner", "planning_seconds", "estimation", "network")
+TOLD = ("policy", "sentence")
 
 Bind = Callable[[Labels, Sequence[int]], Policy]  # to labels, and the switches among the controls
 
@@ -61,7 +64,7 @@ class Options(NamedTuple):
     recovery: Recovery | None = None  # by default that of the policy
     estimation: str | None = None  # on, off, or the folder of a policy whose estimation to use; `None`: its own, if any
     network: Callable[[Encoding, Controls], Any] | None = None  # of a policy whose network is not ours
-    sentence: str = ""  # for a policy that is told in words what to do
+    sentence: str | None = None  # for a policy that is told in words what to do
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,7 @@ class Method:
     title: str  # in the paper's tables
     about: str
     load: Callable[[Method, Options], RunnablePolicy]
+    takes: tuple[str, ...]  # which options; the policy must be given
     training: str | None = None  # what `bilevel learn` learns for it; nothing, if there is none
     planners: tuple[str, ...] = ()  # that it can plan with, the usual one first, the last for new objects
     replan: bool = False
@@ -83,23 +87,13 @@ class Method:
 
     def check(self, options: Options) -> None:
         """`BadInput` where something is missing, or given and not needed."""
-        plans, has_policy = options.planner or options.planning_seconds, options.policy is not None
-        wrong = {
-            "needs a --policy; `bilevel learn` makes one": self.training and not has_policy,
-            "needs a --policy, a folder that LeRobot saved": self.name == LEROBOT and not has_policy,
-            "takes no --policy": has_policy and not (self.training or self.load is _lerobot),
-            "does not plan: it takes no --planner and no --planning-seconds": plans and not self.planners,
-            f"cannot plan with '{options.planner}', but with {', '.join(self.planners)}": (
-                self.planners and options.planner not in (None, *self.planners)
-            ),
-            f"takes no --recovery: only {BISON} does": options.recovery is not None and self.name != BISON,
-            "has no state estimation: it takes no --estimation": (
-                options.estimation is not None and self.load not in (_bilevel, _expert)
-            ),
-        }
-        for what, is_wrong in wrong.items():
-            if is_wrong:
-                raise BadInput(f"the method '{self.name}' {what}")
+        given = [name for name, value in options._asdict().items() if value is not None]
+        for name in given:
+            if name not in self.takes:
+                raise BadInput(f"the method '{self.name}' takes no --{name.replace('_', '-')}")
+        if "policy" in self.takes and options.policy is None:
+            made = "`bilevel learn` makes one" if self.training else "a folder that LeRobot saved"
+            raise BadInput(f"the method '{self.name}' needs a --policy; {made}")
 
     def missing(self) -> str | None:
         """Return what it lacks here, in one line; `None` where it can be run."""
@@ -119,6 +113,10 @@ class Method:
         if not self.planners:
             return {}
         planner = options.planner or self.planners[-1 if domain and domain.makes_objects else 0]
+        if planner not in self.planners:
+            raise BadInput(
+                f"the method '{self.name}' cannot plan with '{planner}', but with {', '.join(self.planners)}"
+            )
         if planner == "lama":
             fast_downward.find_program()
         return {"planner": planner, "planning_seconds": options.planning_seconds or PLANNING_SECONDS}
@@ -218,25 +216,25 @@ def _lerobot(method: Method, options: Options) -> RunnablePolicy:
         make=partial(LeRobotPolicy, model),
         policy=str(options.policy or PUBLISHED[method.name][0]),
         digest=model.digest,
-        settings={**model.settings, "sentence": options.sentence},
+        settings={**model.settings, "sentence": options.sentence or ""},
         pictures=model.pictures,
     )
 
 
 _FOLLOWS = "follows one plan of LAMA, of the built-in search where actions make new objects"
-_COMPUTES = "computes another policy where the first has no action"
+_AGAIN, _COMPUTES = "plans again where the plan breaks", "computes another policy where the first has no action"
 _ROWS = (
-    Method(BISON, "BISON", "learned rules above a learned network", _bilevel, BILEVEL),
-    Method(EXPERT, "Expert", "the hand-written policy that demonstrates", _expert),
-    Method("det-plan", "DetPlan", _FOLLOWS, _bilevel, BILEVEL, CLASSICAL),
-    Method("det-replan", "DetReplan", "plans again where the plan breaks", _bilevel, BILEVEL, CLASSICAL, replan=True),
-    Method("ndt-plan", "NdtPlan", "follows one strong-cyclic policy", _bilevel, BILEVEL, CONTINGENT),
-    Method("ndt-replan", "NdtReplan", _COMPUTES, _bilevel, BILEVEL, CONTINGENT, replan=True),
-    Method("pddl-nn", "PddlNN", "a network over all objects and all facts", _end_to_end, END_TO_END),
-    Method("pure-nn", "PureNN", "a network over all objects, without facts", _end_to_end, END_TO_END),
-    Method(LEROBOT, "LeRobot", "any policy that LeRobot saved: ACT, Diffusion, SmolVLA, …", _lerobot),
-    Method("smolvla", "SmolVLA", "a vision-language-action model, as published", _lerobot),
-    Method("smolvla-metaworld", "SmolVLA-MW", "the same, trained on MetaWorld", _lerobot),
+    Method(BISON, "BISON", "learned rules above a learned network", _bilevel, RULES, BILEVEL),
+    Method(EXPERT, "Expert", "the hand-written policy that demonstrates", _expert, ("estimation",)),
+    Method("det-plan", "DetPlan", _FOLLOWS, _bilevel, PLANS, BILEVEL, CLASSICAL),
+    Method("det-replan", "DetReplan", _AGAIN, _bilevel, PLANS, BILEVEL, CLASSICAL, replan=True),
+    Method("ndt-plan", "NdtPlan", "follows one strong-cyclic policy", _bilevel, PLANS, BILEVEL, CONTINGENT),
+    Method("ndt-replan", "NdtReplan", _COMPUTES, _bilevel, PLANS, BILEVEL, CONTINGENT, replan=True),
+    Method("pddl-nn", "PddlNN", "a network over all objects and all facts", _end_to_end, ("policy",), END_TO_END),
+    Method("pure-nn", "PureNN", "a network over all objects, without facts", _end_to_end, ("policy",), END_TO_END),
+    Method(LEROBOT, "LeRobot", "any policy that LeRobot saved: ACT, Diffusion, SmolVLA, …", _lerobot, TOLD),
+    Method("smolvla", "SmolVLA", "a vision-language-action model, as published", _lerobot, TOLD[1:]),
+    Method("smolvla-metaworld", "SmolVLA-MW", "the same, trained on MetaWorld", _lerobot, TOLD[1:]),
 )
 METHODS: Mapping[str, Method] = {method.name: method for method in _ROWS}
 
@@ -280,7 +278,8 @@ def find_policy(
     folder = None if policy is None else Path(policy)
     row = find_method(method or (read_card(find_folder(folder)).method if folder else BISON))
     strategy = parse_recovery(recovery) if isinstance(recovery, str) else recovery
-    given = Options(folder, recovery=strategy, sentence=task.instruction if task else "", **options)
+    sentence = task.instruction if task and "sentence" in row.takes else None
+    given = Options(folder, recovery=strategy, sentence=sentence, **options)
     row.check(given)
     found = row.load(row, given)
     if task is not None:
