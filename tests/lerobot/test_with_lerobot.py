@@ -65,18 +65,17 @@ def differences(model: LeRobotModel, observations: dict[str, Any], folder: Path)
     theirs = json.loads(
         lerobot("python", IN_LEROBOT, "steps", model.folder, folder / "seen.npz", SEED).splitlines()[-1]
     )
-    server, ours, wants_picture = ModelServer(model), [], model.config.camera is not None
+    config, server, ours = model.config, ModelServer(model), []
+    planned = config.n_action_steps if config.n_obs_steps == 1 else 1  # from one picture
     server.ask({"seed": SEED})
     for step in range(STEPS):
         question: dict[str, Any] = {"sentence": SENTENCE, "observation.state": observations["state"][step].tolist()}
         if "places" in observations:
             question["observation.environment_state"] = observations["places"][step].tolist()
-        if wants_picture:
+        if config.camera and step % planned == 0:
             pixels = observations["pixels"][step]
             question |= {"size": pixels.shape[:2], "pixels": pixels.tobytes()}
-        answer = server.ask(question)
-        ours.append(answer["values"])
-        wants_picture = model.config.camera is not None and answer["wants_picture"]
+        ours.append(server.ask(question)["values"])
     server.close()
     assert np.ptp(ours, axis=0).max() > 0.01
     return float(np.abs(np.subtract(ours, theirs)).max())

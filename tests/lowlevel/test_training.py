@@ -162,12 +162,14 @@ def test_an_image_is_what_encoding_the_image_of_a_scene_gives(
 ) -> None:
     spec = spec_with(symmetry)
     encoding = encoding_of(DOMAIN, spec)
-    _, image = images([symmetry], network_of(encoding).columns(()))
     row = row_of(spec, encoding, (1, 1, 1), swapped=False)
+    _, image = images([symmetry], network_of(encoding).columns((torch.from_numpy(row[None]),)))
     assert image @ row == pytest.approx(row_of(spec, encoding, signs, swapped), rel=1e-4)
 
 
 def test_what_a_feature_is_swapped_with_must_be_told_in_the_same_way() -> None:
-    network = network_of(encoding_of(DOMAIN, spec_with(Transpose(("x", "radius"), (0, 1)))))
+    spec = spec_with(Transpose(("x", "radius"), (0, 1)))
+    encoding = encoding_of(DOMAIN, spec)
+    network, row = network_of(encoding), row_of(spec, encoding, (1, 1, 1), swapped=False)
     with pytest.raises(BadInput, match="swaps 'x' with 'radius'"):
-        images(network.symmetries, network.columns(()))
+        images(network.symmetries, network.columns((torch.from_numpy(row[None]),)))

@@ -13,7 +13,7 @@ import pytest
 
 from bilevel.learning.learn import LearningConfig, learn
 from bilevel.lowlevel.training import TrainingConfig
-from bilevel.methods.end_to_end import ENCODINGS, read_end_to_end
+from bilevel.methods.end_to_end import HAS_FACTS, read_end_to_end
 from bilevel.methods.methods import find_policy, load_policy
 from bilevel.policies.folder import DOMAIN, POLICY, LearnedPolicy, read_policy
 from bilevel.policies.rollout import rollout
@@ -30,7 +30,7 @@ def learned(output: Path, task: Task = TINY, config: LearningConfig = QUICK, **o
     return learn(shown(task), output, task=task, config=config, **{"method": "pddl-nn", **options})
 
 
-@pytest.mark.parametrize("method", ENCODINGS)
+@pytest.mark.parametrize("method", HAS_FACTS)
 @pytest.mark.parametrize("task", [TINY, TINY_DISCRETE], ids=lambda task: task.name)
 def test_a_policy_is_learned_written_read_and_runs_with_more_objects(task: Task, method: str, tmp_path: Path) -> None:
     config = LearningConfig(hidden=16, training=TrainingConfig(epochs=20, batch=32, learning_rate=3e-3))

@@ -16,9 +16,10 @@ from slow_graph_network import SPEC, Question, slow_outputs
 from bilevel.lowlevel.network import weights_of
 from bilevel.lowlevel.numpy_network import Weights
 from bilevel.methods.end_to_end import (
-    ENCODINGS,
+    HAS_FACTS,
     EndToEndNetwork,
     EndToEndPolicy,
+    GraphEncoding,
     GraphSamples,
     encode_graphs,
 )
@@ -35,7 +36,7 @@ FULL = parse_domain("""
 """)
 NO_RELATIONS = replace(FULL, predicates={"busy": FULL.predicates["busy"]})
 DOMAINS = [FULL, NO_RELATIONS]
-METHODS = list(ENCODINGS)
+METHODS = list(HAS_FACTS)
 
 BOX = BoxControls([-1.0, 0.0, -3.0], [1.0, 0.5, 3.0], [3])
 
@@ -64,7 +65,7 @@ def made(
     rng: np.random.Generator, method: str, domain: Domain, controls: Controls = BOX, hidden: int = 16, rounds: int = 2
 ) -> EndToEndNetwork:
     """A network with random weights, some of them large, and random scales."""
-    network = EndToEndNetwork(ENCODINGS[method](domain, SPEC), controls, hidden, rounds)
+    network = EndToEndNetwork(GraphEncoding(method, domain, SPEC), controls, hidden, rounds)
     with torch.no_grad():
         for name, tensor in network.state_dict().items():
             bound = rng.choice([0.3, 1.0]) / (tensor.shape[-1] or 1) ** 0.5

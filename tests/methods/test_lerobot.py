@@ -43,7 +43,7 @@ STEPS = 12
 PICTURE, STATE = PolicyFeature("VISUAL", (3, 64, 96)), PolicyFeature("STATE", (6,))
 ACTIONS = {size: {"action": PolicyFeature("ACTION", (size,))} for size in (2, 3, 6)}
 INPUTS = {"observation.images.corner": PICTURE, "observation.state": STATE}
-LOOKS = Config("smolvla", INPUTS, ACTIONS[3], "some/backbone")
+LOOKS = Config("smolvla", INPUTS, ACTIONS[3], "some/backbone", n_action_steps=5)
 
 
 @pytest.fixture(autouse=True)
@@ -80,7 +80,7 @@ def test_what_goes_over(env: SceneEnv, tmp_path: Path) -> None:
     assert run(env, actor).steps == STEPS
     acts, scene = asked(tmp_path), env.reset(3)
     assert {(act["device"], act["sentence"]) for act in acts} == {("cpu", "Deliver 1 parcels.")}
-    assert acts[0]["observation.state"] == scene.values.tolist() != acts[1]["observation.state"]
+    assert acts[0]["observation.state"] == [*scene.values.tolist(), 0, 0, 0] != acts[1]["observation.state"]
     assert (actor.goal, actor.action) == (env.labels.goal(scene), None)
     size = [100, 160]  # of a picture, when it is wanted
     assert [act.get("size") for act in acts] == ([size] + [None] * 4) * 2 + [size, None]
@@ -112,7 +112,7 @@ def test_pictures_are_drawn_as_the_model_knows_them(tmp_path: Path) -> None:
     published = model(tmp_path, is_published=True).pictures
     with closing(SceneEnv(TASKS["blocks"], 1, **published)) as env:
         env.reset(0)
-        assert env.render().shape == (480, 480, 3)
+        assert env.render().shape == (64, 96, 3)
     assert model(tmp_path, config=Config("act", {}, ACTIONS[3])).pictures == {}
 
 

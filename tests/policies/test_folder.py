@@ -174,7 +174,7 @@ def test_labels_come_from_functions_from_a_task_or_from_the_one_that_is_register
 ) -> None:
     for name in ("tiny", "evil.py:task"):
         edit(folder, "task", to=name)
-        with pytest.raises(BadInput, match=r"^[^\n]*, which is not registered: hand over the task[^\n]*$"):
+        with pytest.raises(BadInput, match=r"^[^\n]*: no task [^\n]* is registered: hand over the task[^\n]*$"):
             load_policy(folder)
     monkeypatch.setattr(registry, "_REGISTERED", {})
     register_task(TINY)

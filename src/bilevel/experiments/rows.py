@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from bilevel.methods.lerobot import install
+from bilevel.methods.lerobot import PUBLISHED, install
 from bilevel.methods.methods import BILEVEL, EXPERT, METHODS
 from bilevel.policies.folder import BISON
 from bilevel.symbolic.domain import BadInput
@@ -93,7 +93,7 @@ def _rows() -> Iterator[Row]:
         yield Row(f"{name}-dagger", name, " with DAgger", OURS)
     replan = Row("det-replan-lama", "det-replan", ", LAMA alone", PAPER, policy="bison-paper", planner="lama")
     yield replace(replan, new_objects=True)
-    yield from (Row(name, name, is_usual=False) for name, method in METHODS.items() if method.is_published)
+    yield from (Row(name, name, is_usual=False) for name in PUBLISHED)
     yield replace(replan, name="det-replan-search", ending=", built-in search", planner="search", is_usual=False)
     yield Row("expert-estimating", EXPERT, " with state estimation", OURS, policy=BISON, is_usual=False)
 
@@ -121,7 +121,7 @@ def find_rows(names: Sequence[str], usual: Sequence[str]) -> list[Row]:
     rows = [ROWS[name] for name in choose("method", names, ROWS, usual)]
     for row in rows:
         method = METHODS[row.method]
-        if method.is_published and method.missing():
+        if method.name in PUBLISHED and method.missing():
             install(method.name)
         if lacking := method.missing():
             raise BadInput(f"{row.name}: {lacking}; or leave it out of --methods")
@@ -131,7 +131,7 @@ def find_rows(names: Sequence[str], usual: Sequence[str]) -> list[Row]:
 def paper_rate(row: str, task: str) -> float | None:
     """Return what the paper reports of a row on a task, or in total; `None` where it reports nothing."""
     method = METHODS[ROWS[row].method]
-    rates = PAPER_RATES.get(method.name, ()) if row in PAPER_ROWS or method.is_published else ()
+    rates = PAPER_RATES.get(method.name, ()) if row in PAPER_ROWS or row in PUBLISHED else ()
     return dict(zip((*PAPER_TASKS, TOTAL), rates, strict=False)).get(task)
 
 

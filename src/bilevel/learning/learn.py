@@ -482,7 +482,7 @@ def _fit_estimation(demonstrations: Demonstrations) -> Estimation:
 
 def _learn_end_to_end(run: LearningRun) -> LearnedPolicy:
     demonstrations, config, domain = run.demonstrations, run.config, run.demonstrations.domain
-    encoding, controls = end_to_end.ENCODINGS[run.method](domain, demonstrations.spec), demonstrations.controls
+    encoding, controls = end_to_end.GraphEncoding(run.method, domain, demonstrations.spec), demonstrations.controls
     make_network = partial(end_to_end.EndToEndNetwork, encoding, controls, config.hidden, config.rounds)
     encode = partial(end_to_end.encode_graphs, encoding)
     parts = []

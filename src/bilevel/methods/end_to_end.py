@@ -13,7 +13,7 @@ all objects of the type, from 0 to 1: with more objects a number would be one th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
@@ -44,7 +44,7 @@ from bilevel.tasks.spec import Mirror, Spec
 from bilevel.tasks.task import Labels
 
 KIND = "end-to-end"  # the kind of network, in policy.json
-NOTHING = 0  # instead of an object, for an argument that is not seen, or that a fact does not have
+HAS_FACTS = {"pure-nn": False, "pddl-nn": True}  # the methods, and whether their networks are told facts and goals
 
 Rows = NDArray[np.int64]
 
@@ -54,8 +54,8 @@ class GraphEncoding:
 
     schemas = ()  # it is not told what is being done
 
-    def __init__(self, has_facts: bool, domain: Domain, spec: Spec) -> None:
-        self.has_facts, self.domain, self.spec = has_facts, domain, spec
+    def __init__(self, method: str, domain: Domain, spec: Spec) -> None:
+        self.method, self.domain, self.spec, has_facts = method, domain, spec, HAS_FACTS[method]
         self.features = FeatureEncoder(spec, label_only=not has_facts)
         self.types = sorted(spec.objects)
         arities = {name: len(domain.predicates[name].parameters) for name in sorted(domain.predicates) if has_facts}
@@ -79,7 +79,7 @@ class GraphEncoding:
 
         Of each object it is said which share of all objects of its type comes before it by name, of which type it is,
         and what is true of it alone. The last array, (facts, arity), has the objects that a fact is about, counted from
-        1 on, or nothing.
+        1 on, and 0 for an argument that is not seen, or that a fact does not have.
         """
         members = [sorted(roster.of_type(kind)) for kind in self.types]
         places = {name: place / len(names) for names in members for place, name in enumerate(names)}
@@ -92,9 +92,9 @@ class GraphEncoding:
             for name, kind in roster.objects.items()
         ]
         related = sorted(fact for fact in state | goal if fact.predicate in self.relations)
-        arguments = np.full((len(related), self.arity), NOTHING, np.int64)
+        arguments = np.zeros((len(related), self.arity), np.int64)
         for row, fact in enumerate(related):
-            arguments[row, : len(fact.terms)] = [roster.row.get(name, NOTHING - 1) + 1 for name in fact.terms]
+            arguments[row, : len(fact.terms)] = [roster.row.get(name, -1) + 1 for name in fact.terms]
         facts = [
             [fact in state, fact in goal, *(fact.predicate == name for name in self.relations)] for fact in related
         ]
@@ -109,17 +109,10 @@ class GraphEncoding:
         """The same encoding for scenes of a spec that has the same features to tell; `BadInput` for any other."""
         if spec is self.spec:
             return self
-        found = GraphEncoding(self.has_facts, self.domain, spec)
+        found = GraphEncoding(self.method, self.domain, spec)
         if (found.types, found.features.layout) != (self.types, self.features.layout):
             raise BadInput("the scenes have other features or roles than those that the network was trained on")
         return found
-
-
-# The end-to-end methods, and what each of them is told.
-ENCODINGS: Mapping[str, Callable[[Domain, Spec], GraphEncoding]] = {
-    "pure-nn": partial(GraphEncoding, False),
-    "pddl-nn": partial(GraphEncoding, True),
-}
 
 
 # What the network learns from
@@ -312,7 +305,7 @@ def read_end_to_end(folder: Path, method: str) -> tuple[LearnedPolicy, EndToEndN
     if card.method != method:
         raise BadInput(f"{folder / POLICY}: a policy of the method {card.method!r}, not of {method!r}")
     learned, shape = LearnedPolicy(card, *read_domain_and_weights(folder)), card.network
-    encoding = ENCODINGS[method](learned.domain, learned.spec)
+    encoding = GraphEncoding(method, learned.domain, learned.spec)
     check_encoding(encoding.symbols, card.encoding, folder / DOMAIN)
     make_network = partial(EndToEndNetwork, encoding, card.controls, shape.hidden, shape.rounds)
     try:

@@ -34,7 +34,7 @@ DEVICE_VARIABLE = "BILEVEL_LEROBOT_DEVICE"  # cpu, cuda, cuda:1, …
 VERSION = "0.4.4"
 STATE, PLACES, CAMERAS = "observation.state", "observation.environment_state", "observation.images."
 ACTION = "action"
-CAMERA, SIDE = "corner", 480  # of the pictures in LeRobot's MetaWorld
+CAMERA = "corner"  # about that of LeRobot's MetaWorld
 
 PUBLISHED: Mapping[str, tuple[str, str]] = {  # names on the hub and revisions, by their methods
     "smolvla": ("lerobot/smolvla_base", "main"),
@@ -99,7 +99,7 @@ class LeRobotModel(NamedTuple):
             return {}
         _, height, width = self.config.input_features[name].shape
         camera = name.removeprefix(CAMERAS) if name.startswith(CAMERAS) and not self.is_published else CAMERA
-        look = {"picture_size": (SIDE, SIDE), "quality": "metaworld"} if self.is_published else {}
+        look = {"quality": "metaworld"} if self.is_published else {}
         return {"render_mode": "rgb_array", "camera": camera, "picture_size": (width, height), **look}
 
 
@@ -198,24 +198,20 @@ class LeRobotPolicy(LabellingPolicy):
     def act(self, scene: Scene) -> Control:
         """Return the model's control for what is there now."""
         super().reset(scene)
-        config, question = self._model.config, self._told(scene)
+        config = self._model.config
+        question: dict[str, Any] = {"sentence": self.sentence}
+        for name, numbers in zip((STATE, PLACES), self._layout.encode(scene), strict=True):
+            if feature := config.input_features.get(name):  # without names, a state is the agent and zeros after it
+                question[name] = [*numbers.tolist(), *[0.0] * (feature.shape[0] - len(numbers))]
         planned = config.n_action_steps if config.n_obs_steps == 1 else 1  # from one observation
         if config.camera and self._steps % planned == 0:
             image = np.ascontiguousarray(self._env.render(), np.uint8)
             question |= {"size": image.shape[:2], "pixels": image.tobytes()}
         self._steps += 1
-        numbers = np.asarray(self._server.ask(question)["values"], np.float32)[: self._controls.size]
-        if not np.isfinite(numbers).all():
-            raise BadInput(f"{self._model.folder}: the model's action is not finite: {numbers.tolist()}")
-        return self._controls.decode(self._controls.encode(numbers)[0])  # the nearest one within the bounds
-
-    def _told(self, scene: Scene) -> dict[str, Any]:
-        """Return the sentence and the numbers; a state whose numbers have no names is the agent, and zeros after it."""
-        told: dict[str, Any] = {"sentence": self.sentence}
-        for name, numbers in zip((STATE, PLACES), self._layout.encode(scene), strict=True):
-            if feature := self._model.config.input_features.get(name):
-                told[name] = [*numbers.tolist(), *[0.0] * (feature.shape[0] - len(numbers))]
-        return told
+        action = np.asarray(self._server.ask(question)["values"], np.float32)[: self._controls.size]
+        if not np.isfinite(action).all():
+            raise BadInput(f"{self._model.folder}: the model's action is not finite: {action.tolist()}")
+        return self._controls.decode(self._controls.encode(action)[0])  # the nearest one within the bounds
 
 
 # The process that runs the model
@@ -232,7 +228,6 @@ class ModelServer:
         with theirs:  # which is closed here, so that ours breaks when the process dies
             self._process = subprocess.Popen(
                 (model.python, "-I", model.server, str(theirs.fileno()), model.folder, model.device),
-                stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 env={**os.environ, "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"},

@@ -49,16 +49,11 @@ class Model:
 
     def answer(self, question: Mapping[str, Any]) -> dict[str, Any]:
         """Return the answer to a question."""
+        torch = self._torch
         if "seed" in question:
-            self._torch.manual_seed(question["seed"])
+            torch.manual_seed(question["seed"])
             self._policy.reset()
             return {}
-        with self._torch.inference_mode():
-            action = self._after(self._policy.select_action(self._before(self._observation(question))))
-        return {"values": [float(number) for number in action.reshape(-1)]}
-
-    def _observation(self, question: Mapping[str, Any]) -> dict[str, Any]:
-        torch = self._torch
         numbers = {name: values for name, values in question.items() if name.startswith("observation.")}
         batch = {name: torch.tensor(values, dtype=torch.float32) for name, values in numbers.items()}
         if "pixels" in question:
@@ -66,7 +61,9 @@ class Model:
             self._picture = pixels.reshape(*question["size"], 3).permute(2, 0, 1).float() / 255
         if self._camera is not None:
             batch[self._camera] = self._picture
-        return {**batch, "task": question["sentence"]}
+        with torch.inference_mode():
+            action = self._after(self._policy.select_action(self._before({**batch, "task": question["sentence"]})))
+        return {"values": [float(number) for number in action.reshape(-1)]}
 
 
 def main(pipe: str, folder: str, device: str) -> None:

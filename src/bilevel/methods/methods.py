@@ -80,17 +80,15 @@ class Method:
     planners: tuple[str, ...] = ()  # that it can plan with, the usual one first, the last for new objects
     replan: bool = False
 
-    @property
-    def is_published(self) -> bool:
-        """Whether it is a published model, whose weights nothing stands in for."""
-        return self.name in PUBLISHED
-
     def check(self, options: Options) -> None:
         """`BadInput` where something is missing, or given and not needed."""
         given = [name for name, value in options._asdict().items() if value is not None]
         for name in given:
             if name not in self.takes:
                 raise BadInput(f"the method '{self.name}' takes no --{name.replace('_', '-')}")
+        if options.planner not in (None, *self.planners):
+            known = ", ".join(self.planners)
+            raise BadInput(f"the method '{self.name}' cannot plan with '{options.planner}', but with {known}")
         if "policy" in self.takes and options.policy is None:
             made = "`bilevel learn` makes one" if self.training else "a folder that LeRobot saved"
             raise BadInput(f"the method '{self.name}' needs a --policy; {made}")
@@ -98,7 +96,7 @@ class Method:
     def missing(self) -> str | None:
         """Return what it lacks here, in one line; `None` where it can be run."""
         try:
-            if self.is_published:
+            if self.name in PUBLISHED:
                 find_model(self.name)
             self.planning(Options())
         except BadInput as error:
@@ -311,9 +309,6 @@ def load_policy(
         return found.bind(Labels(label, goal), ())
     task = task or registered_task(found.task or "")
     if task is None:
-        raise BadInput(
-            f"{folder}: learned on the task {found.task!r}, which is not registered: "
-            "hand over the task, or its label and goal"
-        )
+        raise BadInput(f"{folder}: no task {found.task!r} is registered: hand over the task, or its label and goal")
     found.check(task)
     return found.bind(task.labels, task.switches)
