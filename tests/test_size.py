@@ -38,7 +38,6 @@ OWED = {
     "policies": 94,
     "demonstrations": 84,
     "learning": 143,
-    "methods": 67,
     "cli": 20,
     ".": 74,
 }

@@ -83,7 +83,7 @@ def folder(made: Path, tmp_path: Path) -> Path:
 
 
 def test_methods_do_not_take_each_others_folders(folder: Path) -> None:
-    with pytest.raises(BadInput, match="a policy of the method 'pddl-nn', not of bison"):
+    with pytest.raises(BadInput, match="a policy of the method 'pddl-nn', not of 'bison'"):
         read_policy(folder)
     for other, method in ((folder, "pddl-nn"), (learned_folder(), "bison")):
         with pytest.raises(BadInput, match=f"{other / POLICY}: a policy of the method '{method}', not of 'pure-nn'"):

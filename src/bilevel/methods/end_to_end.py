@@ -27,15 +27,7 @@ from torch import Tensor, nn
 from bilevel.lowlevel.encoding import FeatureEncoder, ImitationSamples, Situation
 from bilevel.lowlevel.network import ImitationNetwork, Table
 from bilevel.lowlevel.numpy_network import Weights
-from bilevel.policies.folder import (
-    DOMAIN,
-    POLICY,
-    WEIGHTS,
-    LearnedPolicy,
-    check_encoding,
-    read_card,
-    read_domain_and_weights,
-)
+from bilevel.policies.folder import DOMAIN, WEIGHTS, LearnedPolicy, check_encoding, read_learned
 from bilevel.policies.policy import LabellingPolicy
 from bilevel.symbolic.domain import BadInput, Domain, Facts
 from bilevel.tasks.controls import Control, Controls
@@ -301,10 +293,8 @@ def network_with(make_network: Callable[[], EndToEndNetwork], weights: Weights) 
 
 def read_end_to_end(folder: Path, method: str) -> tuple[LearnedPolicy, EndToEndNetwork]:
     """Return what is in a folder, with its network; `BadInput` where it is not of this method, or does not fit."""
-    card = read_card(folder)
-    if card.method != method:
-        raise BadInput(f"{folder / POLICY}: a policy of the method {card.method!r}, not of {method!r}")
-    learned, shape = LearnedPolicy(card, *read_domain_and_weights(folder)), card.network
+    learned = read_learned(folder, method)
+    card, shape = learned.card, learned.card.network
     encoding = GraphEncoding(method, learned.domain, learned.spec)
     check_encoding(encoding.symbols, card.encoding, folder / DOMAIN)
     make_network = partial(EndToEndNetwork, encoding, card.controls, shape.hidden, shape.rounds)

@@ -33,7 +33,6 @@ ENVIRONMENT_VARIABLE = "BILEVEL_LEROBOT"  # names the folder of LeRobot's enviro
 DEVICE_VARIABLE = "BILEVEL_LEROBOT_DEVICE"  # cpu, cuda, cuda:1, …
 VERSION = "0.4.4"
 STATE, PLACES, CAMERAS = "observation.state", "observation.environment_state", "observation.images."
-ACTION = "action"
 CAMERA = "corner"  # about that of LeRobot's MetaWorld
 
 PUBLISHED: Mapping[str, tuple[str, str]] = {  # names on the hub and revisions, by their methods
@@ -181,7 +180,7 @@ class LeRobotPolicy(LabellingPolicy):
         task = f"the task '{env.task.name}'"
         if not isinstance(controls, BoxControls):
             raise BadInput(f"LeRobot's policies put out numbers, but the controls of {task} are a choice")
-        self._controls, size = controls, model.config.output_features[ACTION].shape[0]
+        self._controls, size = controls, model.config.output_features["action"].shape[0]
         if size < controls.size or (size > controls.size and not model.is_published):  # those may be of a longer arm
             what = f"its actions are {size} numbers, but a control of {task} is {controls.size}"
             raise BadInput(f"{model.folder}: {what}; fine-tune the model on such controls")

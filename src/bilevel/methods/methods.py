@@ -82,9 +82,8 @@ class Method:
 
     def check(self, options: Options) -> None:
         """`BadInput` where something is missing, or given and not needed."""
-        given = [name for name, value in options._asdict().items() if value is not None]
-        for name in given:
-            if name not in self.takes:
+        for name, value in options._asdict().items():
+            if value is not None and name not in self.takes:
                 raise BadInput(f"the method '{self.name}' takes no --{name.replace('_', '-')}")
         if options.planner not in (None, *self.planners):
             known = ", ".join(self.planners)
@@ -111,10 +110,6 @@ class Method:
         if not self.planners:
             return {}
         planner = options.planner or self.planners[-1 if domain and domain.makes_objects else 0]
-        if planner not in self.planners:
-            raise BadInput(
-                f"the method '{self.name}' cannot plan with '{planner}', but with {', '.join(self.planners)}"
-            )
         if planner == "lama":
             fast_downward.find_program()
         return {"planner": planner, "planning_seconds": options.planning_seconds or PLANNING_SECONDS}
@@ -131,10 +126,8 @@ def _expert(method: Method, options: Options) -> RunnablePolicy:
         expert = expert_policy(env)
         if estimation is None or not isinstance(expert, BilevelPolicy):
             return expert
-        body, estimator = (
-            Body(env.controls, env.task.switches, named=env.task.still),
-            Estimator(env.task.spec, estimation),
-        )
+        body = Body(env.controls, env.task.switches, named=env.task.still)
+        estimator = Estimator(env.task.spec, estimation)
         return RecoveringPolicy(env.labels, expert.high, expert.low, ONLY_WAIT, body, estimator)
 
     return RunnablePolicy(method.name, make, settings={"estimation": estimation.digest} if estimation else {})

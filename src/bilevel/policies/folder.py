@@ -11,7 +11,7 @@ import hashlib
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -230,15 +230,13 @@ def _vocabulary(domain: Domain) -> list[str]:
 
 def read_policy(folder: Path) -> LearnedPolicy:
     """Return what is in a folder; `BadInput` where a file is missing, damaged, does not fit others, or not bilevel."""
-    card = read_card(folder)
-    if card.method != BISON:
-        raise BadInput(f"{folder / POLICY}: a policy of the method {card.method!r}, not of {BISON}")
-    domain, weights = read_domain_and_weights(folder)
-    encoding = encoding_of(domain, read_spec(card.spec), card.links)
+    learned = read_learned(folder, BISON)
+    card, domain = learned.card, learned.domain
+    encoding = encoding_of(domain, learned.spec, card.links)
     check_encoding(symbols_of(encoding), card.encoding, folder / DOMAIN)
     if card.network.kind == GRAPH:
         shapes = weight_shapes(encoding, card.controls, card.network.hidden, card.network.rounds)
-        check_shapes(folder / WEIGHTS, weights, shapes)
+        check_shapes(folder / WEIGHTS, learned.weights, shapes)
     rules = read_rules(folder / RULES, domain)
     try:
         require_open_world(rules)
@@ -246,7 +244,7 @@ def read_policy(folder: Path) -> LearnedPolicy:
         raise BadInput(f"{folder / RULES}: {error}") from None
     if not rules and not domain.adl:
         raise BadInput(f"{folder / RULES}: there is no rule in it")
-    return LearnedPolicy(card, domain, weights, rules)
+    return replace(learned, rules=rules)
 
 
 def symbols_of(encoding: Encoding) -> dict[str, Any]:
@@ -272,13 +270,15 @@ def read_card(folder: Path) -> Card:
     return decode(data, Card, path)
 
 
-def read_domain_and_weights(folder: Path) -> tuple[Domain, Weights]:
-    """Return both from a folder; `BadInput` where the domain has no actions."""
-    path = folder / DOMAIN
+def read_learned(folder: Path, method: str) -> LearnedPolicy:
+    """Return what is in a folder but rules; `BadInput` for another method's, or where the domain has no actions."""
+    card, path = read_card(folder), folder / DOMAIN
+    if card.method != method:
+        raise BadInput(f"{folder / POLICY}: a policy of the method {card.method!r}, not of {method!r}")
     domain = read_adl_domain(path)
     if not domain.schemas:
         raise BadInput(f"{path}: the domain has no actions")
-    return domain, read_weights(folder / WEIGHTS)
+    return LearnedPolicy(card, domain, read_weights(folder / WEIGHTS))
 
 
 def check_encoding(now: Mapping[str, Any], then: Mapping[str, Any], path: Path) -> None:
