@@ -45,5 +45,5 @@ def test_the_expert_finds_the_free_spot_of_a_fixed_tray_itself(kind: type[Colour
 
 
 def test_an_unknown_tray_position_is_answered_with_the_known_ones() -> None:
-    with pytest.raises(BadInput, match="unknown tray_position 'middle'; known ones: free-spot, fixed"):
+    with pytest.raises(BadInput, match="unknown tray_position 'middle'; known ones: fixed, free-spot"):
         Colour(1, tray_position="middle")

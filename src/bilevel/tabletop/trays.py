@@ -1,6 +1,6 @@
 """Trays: strips painted on the table, with a row of spots along x.
 
-What is seen of a tray is where its next free spot is, which the world works out, or always its first spot.
+What is seen of a tray is where its first spot is, or its next free one, which the world works out.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from bilevel.tasks.scene import Array, Scene
 SPOT_TAKEN = 0.035  # metres, in x and in y: a spot is taken by a block as near as this
 HALF_WIDTH = 0.03
 NO_COLOUR = -1
-FREE_SPOT, FIXED = TRAY_POSITIONS = ("free-spot", "fixed")
+FIXED, FREE_SPOT = TRAY_POSITIONS = ("fixed", "free-spot")
 
 
 @dataclass

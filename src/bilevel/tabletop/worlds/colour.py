@@ -32,8 +32,8 @@ class Colour(TrayWorld):
     """n brown blocks, a tray for each of a few colours, a platform, a button.
 
     Which colour a block gets is drawn uniformly, so a tray has a spot for each block. What is seen of a tray is where
-    its next free spot is, or with another `tray_position` always its first, and from where to where its spots go; what
-    is seen of the table is where the next block can be put aside.
+    its first spot is, or with another `tray_position` its next free one, and from where to where its spots go; what is
+    seen of the table is where the next block can be put aside.
     """
 
     scene_spec = SPEC

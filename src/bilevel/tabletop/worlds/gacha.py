@@ -64,7 +64,7 @@ class Gacha(TrayWorld):
     state: GachaState
     spots = 2  # so that a second block can be put down before the first is taken away
     pitch = 0.05
-    options: ClassVar[Options] = {"draw": DRAWS, "tray_position": trays.TRAY_POSITIONS}
+    options: ClassVar[Options] = {"draw": DRAWS, "tray_position": trays.TRAY_POSITIONS[::-1]}
     draw: str
 
     def name_objects(self) -> dict[str, list[str]]:
