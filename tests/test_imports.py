@@ -18,7 +18,7 @@ import bilevel
 PACKAGE = Path(bilevel.__file__).parent
 
 # Modules that stand alone, below all that use them.
-TOOLS = ("files", "parallel", "progress", "seeds", "versions")
+TOOLS = ("files", "json_files", "parallel", "progress", "seeds", "versions")
 NUMERICAL = ("numpy", "msgspec")
 
 
@@ -36,7 +36,7 @@ LAYERS: Mapping[str, Allowed] = {
     "planning": Allowed(("symbolic", "native"), ("matplotlib",)),
     "rule_learning": Allowed(("symbolic", "rules", "planning"), ("numpy",)),
     "tasks": Allowed(("symbolic", "seeds"), (*NUMERICAL, "gymnasium")),
-    "lowlevel": Allowed(("symbolic", "tasks", "files", "seeds"), (*NUMERICAL, "torch", "safetensors")),
+    "lowlevel": Allowed(("symbolic", "tasks", "files", "json_files", "seeds"), (*NUMERICAL, "torch", "safetensors")),
     "policies": Allowed(("symbolic", "rules", "planning", "tasks", "lowlevel", *TOOLS), (*NUMERICAL, "av", "PIL")),
     "viewer": Allowed(("symbolic", "rules", "tasks", "lowlevel", "policies", *TOOLS), (*NUMERICAL, "PIL")),
     "demonstrations": Allowed(
@@ -66,7 +66,8 @@ LAYERS: Mapping[str, Allowed] = {
         (*NUMERICAL, "filelock", "pandas", "matplotlib", "jinja2", "markupsafe", "av"),
     ),
     "cli": Allowed(("",), ("click", "joblib", "msgspec", "PIL")),
-    "files": Allowed(("symbolic.domain",), ("filelock", "msgspec")),
+    "files": Allowed(("symbolic.domain",), ("filelock",)),
+    "json_files": Allowed(("symbolic.domain",), ("msgspec",)),
     "parallel": Allowed(("symbolic.domain",), ("joblib", "cloudpickle", "ray")),
     "progress": Allowed(("symbolic.domain", "files"), ("torch", "wandb")),
     "seeds": Allowed((), ("numpy",)),

@@ -1,4 +1,4 @@
-"""Files a person can rely on: written whole or not at all, and read as values that have been checked."""
+"""Files a person can rely on: written whole or not at all."""
 
 from __future__ import annotations
 
@@ -10,16 +10,8 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Annotated, TypeVar
-
-import msgspec
 
 from bilevel.symbolic.domain import BadInput
-
-Value = TypeVar("Value")
-Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]  # nothing that is counted is more
-Amount = Annotated[float, msgspec.Meta(ge=0, le=1e15)]  # of seconds, of mebibytes
-Name = Annotated[str, msgspec.Meta(max_length=1000, pattern=r"^[^\x00-\x1f\x7f-\x9f]*\Z")]  # a name, on one line
 
 
 @contextmanager
@@ -106,17 +98,6 @@ def new_folder(output: Path) -> Iterator[Path]:
         shutil.rmtree(unfinished, ignore_errors=True)
 
 
-# JSON
-
-
-def decode(data: bytes | str, kind: type[Value], what: object) -> Value:
-    """Return the value in some JSON; `BadInput` says `what` it is where it is no JSON, or not of this kind."""
-    try:
-        return msgspec.json.decode(data, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise BadInput(f"{what}: {' '.join(str(error).split())}") from None
-
-
 def read_bytes(path: Path) -> bytes:
     """The content of a file; `BadInput` where it cannot be read."""
     try:
@@ -125,8 +106,3 @@ def read_bytes(path: Path) -> bytes:
         raise BadInput(f"{path}: there is no such file") from None
     except OSError as error:
         raise BadInput(f"{path}: cannot be read: {error.strerror}") from None
-
-
-def encode(value: object, *, indent: int = 2) -> str:
-    """A value as JSON for a person to read."""
-    return msgspec.json.format(msgspec.json.encode(value), indent=indent).decode() + "\n"

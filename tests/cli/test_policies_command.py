@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from bilevel.files import encode
+from bilevel.json_files import encode
 from bilevel.policies.folder import POLICY, Measured, read_card
 from bilevel.tasks import registry
 from bilevel.tasks.registry import register_task

@@ -18,7 +18,7 @@ from bilevel.experiments.experiment import FINDINGS, Cell
 from bilevel.experiments.report import rate, success, write_report
 from bilevel.experiments.results import read_results
 from bilevel.experiments.rows import NUMBER
-from bilevel.files import encode
+from bilevel.json_files import encode
 from bilevel.symbolic.domain import BadInput
 from bilevel.tabletop.tabletop import Tabletop
 from blocks_policies import moving_policy

@@ -32,7 +32,8 @@ from bilevel.demonstrations.dataset import (
     whole_episodes,
     write_episode,
 )
-from bilevel.files import encode, folder_lock, write_atomically
+from bilevel.files import folder_lock, write_atomically
+from bilevel.json_files import encode
 from bilevel.parallel import parallel
 from bilevel.policies.episode import Episode
 from bilevel.policies.policy import ActingExpert, Policy, expert_policy

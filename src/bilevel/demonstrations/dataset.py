@@ -25,7 +25,8 @@ from numpy.typing import NDArray
 
 import bilevel
 from bilevel.demonstrations.importing.recorded import reading
-from bilevel.files import Count, Name, decode, read_bytes, write_atomically
+from bilevel.files import read_bytes, write_atomically
+from bilevel.json_files import Count, Name, decode
 from bilevel.policies.rollout import Perturbation
 from bilevel.progress import Callback, Progress, silent
 from bilevel.seeds import training_seed

@@ -31,7 +31,8 @@ from PIL import Image
 from bilevel.demonstrations.dataset import Demonstration, Demonstrations
 from bilevel.demonstrations.importing.lerobot_reader import ACTION, EPISODE, FRAME, INDEX, INFO, TASK, TASKS, TIME, V3
 from bilevel.demonstrations.importing.lerobot_reader import SUCCESS as NEXT_SUCCESS
-from bilevel.files import encode, new_folder, write_atomically
+from bilevel.files import new_folder, write_atomically
+from bilevel.json_files import encode
 from bilevel.progress import Callback, Progress, silent
 from bilevel.symbolic.domain import BadInput, Facts
 from bilevel.tasks.controls import BoxControls, Controls

@@ -31,7 +31,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from bilevel.experiments.rows import ROWS, Row
-from bilevel.files import Count, decode, encode, folder_lock, read_bytes, write_atomically
+from bilevel.files import folder_lock, read_bytes, write_atomically
+from bilevel.json_files import Count, decode, encode
 from bilevel.methods.methods import METHODS
 from bilevel.policies.folder import POLICY
 from bilevel.symbolic.domain import BadInput

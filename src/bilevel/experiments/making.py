@@ -16,7 +16,8 @@ import msgspec
 from bilevel.experiments.evaluate import evaluate
 from bilevel.experiments.experiment import Cell, Settings
 from bilevel.experiments.rows import OURS, PAPER, ROWS, Row
-from bilevel.files import encode, write_atomically
+from bilevel.files import write_atomically
+from bilevel.json_files import encode
 from bilevel.methods.methods import METHODS, RunnablePolicy, find_policy
 from bilevel.planning.planners import PLANNERS, PlannedPolicy
 from bilevel.policies.episode import NO_ACTION, Episode, Seconds

@@ -17,7 +17,8 @@ from typing import Annotated, Any, TypeVar
 
 import msgspec
 
-from bilevel.files import Amount, Count, Name, decode, read_bytes, require_writable
+from bilevel.files import read_bytes, require_writable
+from bilevel.json_files import Amount, Count, Name, decode
 from bilevel.policies.episode import Incident
 from bilevel.symbolic.domain import BadInput
 from bilevel.tasks.scene_env import SUCCESS

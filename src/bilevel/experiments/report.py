@@ -16,7 +16,8 @@ from markupsafe import Markup
 from bilevel.experiments.figures import MEASURES, Figure, figure_bytes, figures, look, panel_source
 from bilevel.experiments.results import SUCCESS, Results, measured, read_results
 from bilevel.experiments.rows import NUMBER, PAPER_TASKS, TITLES, TOTAL, paper_rate, task_order
-from bilevel.files import decode, read_bytes, write_atomically
+from bilevel.files import read_bytes, write_atomically
+from bilevel.json_files import decode
 from bilevel.methods.methods import EXPERT
 from bilevel.policies.episode import REASONS
 from bilevel.policies.folder import BISON

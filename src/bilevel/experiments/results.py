@@ -16,7 +16,8 @@ from bilevel.experiments.experiment import EXPERIMENT, FINDINGS, Cell, Settings,
 from bilevel.experiments.records import Record, read_records
 from bilevel.experiments.rows import AXES, NUMBER, TITLES, Axis, task_order
 from bilevel.experiments.statistics import wilson_interval
-from bilevel.files import Amount, Count, decode, read_bytes, write_atomically
+from bilevel.files import read_bytes, write_atomically
+from bilevel.json_files import Amount, Count, decode
 from bilevel.policies.folder import BISON, POLICY, RULES
 from bilevel.symbolic.domain import BadInput
 

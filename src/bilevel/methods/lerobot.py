@@ -20,7 +20,8 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from bilevel.files import decode, read_bytes
+from bilevel.files import read_bytes
+from bilevel.json_files import decode
 from bilevel.policies.policy import LabellingPolicy
 from bilevel.symbolic.domain import BadInput
 from bilevel.tasks.controls import BoxControls, Control

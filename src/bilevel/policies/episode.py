@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from bilevel.files import decode, read_bytes
+from bilevel.files import read_bytes
+from bilevel.json_files import decode
 from bilevel.rules.explanation import sentence
 from bilevel.rules.matching import Match
 from bilevel.rules.rule_policy import RulePolicy

@@ -17,7 +17,8 @@ from typing import Annotated, Any
 
 import msgspec
 
-from bilevel.files import Count, Name, decode, encode, read_bytes, write_atomically
+from bilevel.files import read_bytes, write_atomically
+from bilevel.json_files import Count, Name, decode, encode
 from bilevel.lowlevel.encoding import Encoding, ObjectLink, encoding_of
 from bilevel.lowlevel.numpy_network import (
     NumpyNetwork,

@@ -21,7 +21,8 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from bilevel.files import Count, write_atomically
+from bilevel.files import write_atomically
+from bilevel.json_files import Count
 from bilevel.policies.episode import Episode, LogEntry
 from bilevel.policies.film import take_picture
 from bilevel.policies.folder import RULES

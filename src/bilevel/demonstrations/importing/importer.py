@@ -29,7 +29,8 @@ from bilevel.demonstrations.dataset import (
     write_episode,
 )
 from bilevel.demonstrations.importing.recorded import RecordedEpisode, Recordings
-from bilevel.files import encode, new_folder, write_atomically
+from bilevel.files import new_folder, write_atomically
+from bilevel.json_files import encode
 from bilevel.progress import Callback, Progress, silent
 from bilevel.symbolic.domain import BadInput
 from bilevel.symbolic.pddl import write_domain

@@ -20,7 +20,8 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from bilevel.demonstrations.importing.recorded import RecordedEpisode, Recordings, reading
-from bilevel.files import Count, decode, read_bytes
+from bilevel.files import read_bytes
+from bilevel.json_files import Count, decode
 from bilevel.symbolic.domain import BadInput
 
 V2, V3 = "v2.1", "v3.0"

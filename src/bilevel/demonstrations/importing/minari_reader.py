@@ -19,7 +19,8 @@ from gymnasium import spaces
 from minari.storage.datasets_root_dir import get_dataset_path
 
 from bilevel.demonstrations.importing.recorded import RecordedEpisode, Recordings, reading
-from bilevel.files import decode, read_bytes
+from bilevel.files import read_bytes
+from bilevel.json_files import decode
 from bilevel.symbolic.domain import BadInput
 
 

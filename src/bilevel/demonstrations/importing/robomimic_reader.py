@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bilevel.demonstrations.importing.recorded import NUMBERS, RecordedEpisode, Recordings, reading
-from bilevel.files import decode
+from bilevel.json_files import decode
 from bilevel.symbolic.domain import BadInput
 
 
