@@ -29,6 +29,11 @@ def test_a_recorded_episode_is_reproduced(task: Task) -> None:
     assert replay_episode(Recorder(task, settings).record(0)[0], SceneEnv(task, **settings.arguments)) is None
 
 
+def test_what_was_seen_wrongly_is_seen_so_again(tmp_path: Path) -> None:
+    data = collect(TINY, tmp_path, objects=2, episodes=2, perception="noise=0.002,missed=0.01")
+    assert replay(data, TINY) == {0: None, 1: None}
+
+
 def test_the_first_difference_is_found_whatever_it_is(eventful: Demonstration) -> None:
     assert not replayed(eventful)
     executed, features, invisible = eventful.executed.copy(), eventful.features.copy(), eventful.visible.copy()

@@ -232,6 +232,10 @@ def record_episode(
         snapshots.append(env.save())
     scenes = [*(step.scene for step in transitions), episode.scene]
     events = [*(step.events for step in transitions), episode.events]
+    try:
+        saved = {name: np.stack([each[name] for each in snapshots]) for name in (snapshots[0] if snapshots else ())}
+    except (KeyError, ValueError):
+        raise BadInput("save(env) must always give the same arrays, each of the same shape") from None
     return episode, Demonstration.of(
         scenes,
         [env.labels.state(scene) for scene in scenes],
@@ -243,16 +247,8 @@ def record_episode(
         outcome=episode.outcome,
         seed=seed,
         attempt=attempt,
-        snapshots=_stacked(snapshots),
+        snapshots=saved,
     )
-
-
-def _stacked(snapshots: Sequence[Snapshot]) -> dict[str, NDArray[Any]]:
-    """Return each part of the snapshots as one array, (keyframes, ...)."""
-    try:
-        return {name: np.stack([each[name] for each in snapshots]) for name in (snapshots[0] if snapshots else ())}
-    except (KeyError, ValueError):
-        raise BadInput("save(env) must always give the same arrays, each of the same shape") from None
 
 
 # Replaying
@@ -264,7 +260,7 @@ def replay(
     """Execute demonstrations, or the `episode` of this number, again; return where each first differs, if it does."""
     numbers = range(len(demonstrations)) if episode is None else [episode]
     found: dict[int, str | None] = {}
-    with closing(SceneEnv(task, **demonstrations.arguments)) as env:
+    with closing(demonstrations.make_env(task)) as env:
         for number in numbers:
             found[number] = replay_episode(demonstrations[number], env)
             different = sum(difference is not None for difference in found.values())

@@ -35,8 +35,9 @@ from bilevel.symbolic.pddl import read_adl_domain
 from bilevel.tasks.controls import BoxControls, Controls
 from bilevel.tasks.perception import PERFECT, Perception
 from bilevel.tasks.scene import Array, Roster, Scene
+from bilevel.tasks.scene_env import SceneEnv
 from bilevel.tasks.spec import Spec, read_spec
-from bilevel.tasks.task import NOT_OF_ENVIRONMENTS, OBJECTS
+from bilevel.tasks.task import NOT_OF_ENVIRONMENTS, OBJECTS, Task
 
 FORMAT = 2
 MANIFEST, DOMAIN = "manifest.json", "domain.pddl"
@@ -358,6 +359,11 @@ class Demonstrations:
     def env_arguments(self) -> dict[str, Any]:
         """The arguments of the environment besides the number of objects."""
         return {name: value for name, value in self.arguments.items() if name != OBJECTS}
+
+    def make_env(self, task: Task, **pictures: Any) -> SceneEnv:
+        """Return an environment in which they can happen again, and be seen as they were."""
+        perception = self.manifest.settings.perception if self.manifest else PERFECT
+        return SceneEnv(task, perception=perception, **pictures, **self.arguments)
 
     @property
     def steps(self) -> int:

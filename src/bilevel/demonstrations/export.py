@@ -37,7 +37,6 @@ from bilevel.progress import Callback, Progress, silent
 from bilevel.symbolic.domain import BadInput, Facts
 from bilevel.tasks.controls import BoxControls, Controls
 from bilevel.tasks.layout import StateLayout
-from bilevel.tasks.perception import PERFECT
 from bilevel.tasks.registry import registered_task
 from bilevel.tasks.scene_env import SUCCESS, USUAL_RATE, SceneEnv
 from bilevel.tasks.task import Task
@@ -172,7 +171,9 @@ def export_to_lerobot(
     scenes = (scene for each in demonstrations for scene in each.scenes(spec))
     layout = StateLayout(spec, {}) if pictures else StateLayout.of_scenes(spec, scenes)
     words = task.instruction.format(n=demonstrations.objects) if task else ""
-    with closing(_environment(demonstrations, task, pictures)) if task else nullcontext() as env:
+    look: dict[str, Any] = {"render_mode": "rgb_array", "camera": pictures} if pictures else {}
+    look |= {"picture_size": (SIDE, SIDE)} if pictures and task and task.takes("picture_size") else {}
+    with closing(demonstrations.make_env(task, **look)) if task else nullcontext() as env:
         rate = rate if rate is not None else (source and source.rate) or (env.steps_per_second if env else USUAL_RATE)
         if not 0 < rate < np.inf:
             raise BadInput(f"the rate is how many timesteps there are in a second, not {rate}")
@@ -189,14 +190,6 @@ def export_to_lerobot(
                 callback(Progress("exporting", number + 1, len(demonstrations)))
             found.write(folder)
     return Path(output)
-
-
-def _environment(demonstrations: Demonstrations, task: Task, camera: str | None) -> SceneEnv:
-    """Return the environment of a data set, in which its episodes can happen again, and be seen by a camera."""
-    look: dict[str, Any] = {"render_mode": "rgb_array", "camera": camera} if camera else {}
-    look |= {"picture_size": (SIDE, SIDE)} if camera and task.takes("picture_size") else {}
-    perception = demonstrations.manifest.settings.perception if demonstrations.manifest else PERFECT
-    return SceneEnv(task, perception=perception, **look, **demonstrations.arguments)
 
 
 def _pictures(number: int, demonstration: Demonstration, env: SceneEnv) -> NDArray[np.uint8]:

@@ -261,8 +261,12 @@ class LearningRun:
         make_agent: Callable[[Sequence[Round]], MakeAgent],
         encode: Encode,
     ) -> list[Round]:
-        """Train on the demonstrations, then let the policy act in rounds of DAgger and train on what it met, too."""
-        rounds: list[Round] = []
+        """Train on the demonstrations, then let the policy act in rounds of DAgger and train on what it met, too.
+
+        There is a checkpoint for each round, in which arrays are their shapes, types and bytes; and in the end, a file
+        with a line of JSON for each epoch, and one for each round of DAgger before its epochs.
+        """
+        rounds, lines = list[Round](), list[dict[str, Any]]()
         for number in range(1 if self.why_no_dagger else 1 + self.config.dagger.rounds):
             path = self.output / UNFINISHED / f"round-{number}.msgpack"
             if not path.exists():
@@ -270,12 +274,23 @@ class LearningRun:
                 more = type(samples).concatenate([episode.samples for episode in met]) if met else None
                 everything = samples.followed_by([more]) if more else samples
                 network, arrays = self._train_round(rounds, everything, make_network), more.arrays() if more else ()
+                if not math.isfinite(network.validation_loss):
+                    remedy = "try another --seed or a lower learning rate"
+                    raise BadInput(f"training diverged: its loss is not finite; {remedy}")
                 gaps, successes = sum((each.gaps for each in met), RuleGaps()), sum(each.success for each in met)
-                _write_round(path, Round(network, len(everything), [*arrays], gaps, successes))
-            rounds.append(_read_round(path))
-            if rounds[-1].arrays:
-                samples = samples.followed_by([type(samples)(*rounds[-1].arrays)])
-        _write_curve(self.output / CURVES, rounds, self.config.dagger.episodes)
+                done = Round(network, len(everything), [*arrays], gaps, successes)
+                write_atomically(
+                    path, msgspec.msgpack.encode(done, enc_hook=lambda a: (a.shape, a.dtype.str, a.tobytes()))
+                )
+            done = msgspec.msgpack.decode(
+                path.read_bytes(), type=Round, dec_hook=lambda kind, parts: np.ndarray(*parts)
+            )
+            rounds.append(done)
+            if done.arrays:
+                samples = samples.followed_by([type(samples)(*done.arrays)])
+                lines.append({"round": number, "rollouts": self.config.dagger.episodes, "successes": done.successes})
+            lines += ({"round": number, **msgspec.to_builtins(epoch)} for epoch in done.network.curve)
+        write_atomically(self.output / CURVES, "".join(f"{msgspec.json.encode(line).decode()}\n" for line in lines))
         return rounds
 
     def _act(self, rounds: Sequence[Round], make_agent: MakeAgent, encode: Encode) -> list[DaggerEpisode]:
@@ -313,19 +328,6 @@ class LearningRun:
 
 def _epochs_of(rounds: Sequence[Round]) -> int:
     return sum(len(done.network.curve) for done in rounds)
-
-
-def _write_round(path: Path, done: Round) -> None:
-    """Write a checkpoint; `BadInput` where there is nothing to go on with."""
-    if not math.isfinite(done.network.validation_loss):
-        raise BadInput("training diverged: its loss is not finite; try another --seed or a lower learning rate")
-    data = msgspec.msgpack.encode(done, enc_hook=lambda array: (array.shape, array.dtype.str, array.tobytes()))
-    write_atomically(path, data)
-
-
-def _read_round(path: Path) -> Round:
-    """Return the round of a checkpoint."""
-    return msgspec.msgpack.decode(path.read_bytes(), type=Round, dec_hook=lambda kind, parts: np.ndarray(*parts))
 
 
 # Bilevel policies
@@ -510,10 +512,18 @@ def _card(
     summary: Mapping[str, Any],
     **further: Any,
 ) -> Card:
-    """Return policy.json of a network that was learned; `summary` joins what is said of every network."""
-    network, demonstrations = last.network, run.demonstrations
+    """Return policy.json of a network that was learned; `summary` joins what is said of every network.
+
+    Where the loss was still falling when training ended, that is said, too, and for how long to train instead.
+    """
+    network, demonstrations, training = last.network, run.demonstrations, run.config.training
     remarks = [f"{run.why_no_dagger}: learned without DAgger"] if run.why_no_dagger else []
-    remarks += _how_to_go_on(run.config.training, network)
+    losses = [epoch.validation_loss for epoch in network.curve]
+    first, half, end = losses[0], losses[(len(losses) - 1) // 2], losses[-1]
+    if network.best_epoch == len(losses) and half - end > FALLING * min(half, first - end):
+        longer = f"--updates {2 * training.updates}" if training.updates else f"--epochs {2 * training.epochs}"
+        falling = "the loss was still falling when training ended; if the policy stalls, learn it with"
+        remarks.append(f"{falling} {longer}")
     return Card(
         format=FORMAT,
         task=demonstrations.task,
@@ -540,22 +550,3 @@ def _card(
         versions=versions([*(run.task.packages if run.task else ()), "torch", "safetensors"]),
         **further,
     )
-
-
-def _how_to_go_on(training: TrainingConfig, network: Trained) -> Iterator[str]:
-    """Yield that the loss was still falling when training ended, where it was, and for how long to train instead."""
-    losses = [epoch.validation_loss for epoch in network.curve]
-    first, half, last = losses[0], losses[(len(losses) - 1) // 2], losses[-1]
-    if network.best_epoch == len(losses) and half - last > FALLING * min(half, first - last):
-        longer = f"--updates {2 * training.updates}" if training.updates else f"--epochs {2 * training.epochs}"
-        yield f"the loss was still falling when training ended; if the policy stalls, learn it with {longer}"
-
-
-def _write_curve(path: Path, rounds: Sequence[Round], episodes: int) -> None:
-    """Write a line of JSON for each epoch, and one for each round of DAgger before its epochs."""
-    lines: list[dict[str, Any]] = []
-    for number, done in enumerate(rounds):
-        if number:
-            lines.append({"round": number, "rollouts": episodes, "successes": done.successes})
-        lines += ({"round": number, **msgspec.to_builtins(epoch)} for epoch in done.network.curve)
-    write_atomically(path, "".join(f"{msgspec.json.encode(line).decode()}\n" for line in lines))

@@ -86,7 +86,9 @@ def import_demonstrations(
     settings = collection_settings(task, objects, **arguments or {})
     with closing(SceneEnv(task, **settings.arguments)) as env:
         controls = env.controls
-    importer = _Importer(task, controls, _function(perceive), _function(hindsight), clip)
+    perceive = find_function(perceive) if isinstance(perceive, str) else perceive
+    hindsight = find_function(hindsight) if isinstance(hindsight, str) else hindsight
+    importer = _Importer(task, controls, perceive, hindsight, clip)
     kept = importer.demonstrations(recordings, callback)
     if output is None:
         about: dict[str, Any] = {"task": task.name, "spec": task.spec, "domain": task.domain, "controls": controls}
@@ -123,11 +125,6 @@ def _words(options: Mapping[str, Any]) -> Iterator[str]:
             yield f"--{name}"
             if value is not True:
                 yield f"{value.__module__}:{value.__qualname__}" if callable(value) else str(value)
-
-
-def _function(given: Callable[..., Any] | str | None) -> Any:
-    """Return a function that is given itself, or as "file.py:function"."""
-    return find_function(given) if isinstance(given, str) else given
 
 
 # Formats
