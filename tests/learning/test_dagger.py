@@ -168,11 +168,11 @@ def changed(**settings: object) -> DaggerConfig:
 
 
 def content(episodes: Sequence[DaggerEpisode]) -> list[bytes]:
-    return [b"".join(array.tobytes() for array in episode.samples.arrays()) for episode in episodes]
+    return [b"".join(array.tobytes() for array in episode.arrays) for episode in episodes]
 
 
 def test_episodes_come_in_order_and_do_not_depend_on_the_worker_or_on_those_before_them() -> None:
-    assert [set(episode.samples.episodes.tolist()) for episode in first_round()] == [{0}, {1}, {2}, {3}]
+    assert [set(episode.arrays[1].tolist()) for episode in first_round()] == [{0}, {1}, {2}, {3}]
     assert content(run(workers=2)) == content(first_round())
     assert content(run(changed(episodes=1))) == content(first_round()[:1])
 
@@ -185,16 +185,16 @@ def test_the_controls_to_learn_are_the_experts_where_the_learner_went() -> None:
         assert agent.action is not None
         shown_controls.append(control(transition.scene, agent.action))
 
-    samples = first_round()[0].samples
-    rollout(env, agent, dagger_seed(0, 1, 0), callback=note, stop=lambda: len(shown_controls) == len(samples))
-    assert np.array_equal(samples.targets, shown().controls.encode(np.stack(shown_controls)))
+    targets = first_round()[0].arrays[0]
+    rollout(env, agent, dagger_seed(0, 1, 0), callback=note, stop=lambda: len(shown_controls) == len(targets))
+    assert np.array_equal(targets, shown().controls.encode(np.stack(shown_controls)))
 
 
 @pytest.mark.parametrize(("settings", "steps"), [({"patience": 10}, 11), ({"longest": 7}, 7)])
 def test_one_that_stands_still_or_takes_long_is_given_up(settings: dict[str, int], steps: int) -> None:
     """After the first step, and as many more without any change."""
     found = run(changed(episodes=2, noise=0.0, random_actions=0, **settings), make_low=Motionless, objects=1)
-    assert [len(episode.samples) for episode in found] == [steps] * 2
+    assert [len(episode.arrays[0]) for episode in found] == [steps] * 2
 
 
 def test_two_of_three_episodes_are_perturbed_and_one_of_three_begins_with_random_actions() -> None:

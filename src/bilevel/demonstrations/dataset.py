@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -79,8 +80,20 @@ class Demonstration:
         cls, scenes: Sequence[Scene], states: list[Facts], goals: list[Facts], controls: NDArray[Any], **further: Any
     ) -> Demonstration:
         """Return the demonstration in which these scenes were seen and so labelled; `further` are other fields."""
-        objects = all_objects(scenes)
-        features, visible = _in_rows(scenes, objects)
+        types: dict[str, str] = {}
+        for roster, _ in groupby(scene.roster for scene in scenes):
+            for name, kind in roster.objects.items():
+                if types.setdefault(name, kind) != kind:
+                    raise BadInput(f"'{name}' is of the type '{types[name]}' first, then of the type '{kind}'")
+        kinds = [*dict.fromkeys(types.values())]
+        objects = dict(sorted(types.items(), key=lambda item: kinds.index(item[1])))
+        row = {name: index for index, name in enumerate(objects)}
+        features = np.zeros((len(scenes), len(objects), len(scenes[0].spec.columns)), np.float32)
+        visible = np.zeros(features.shape[:2], np.bool_)
+        for roster, alike in groupby(range(len(scenes)), key=lambda now: scenes[now].roster):
+            timesteps = [*alike]
+            seen = np.ix_(timesteps, [row[name] for name in roster.names])
+            features[seen], visible[seen] = np.stack([scenes[now].features for now in timesteps]), True
         defaults: dict[str, Any] = {"executed": controls, "actions": (None,) * len(controls)}
         return cls(
             objects=objects,
@@ -170,39 +183,7 @@ class Demonstration:
 
 def changes(values: Iterable[Value]) -> Changes[Value]:
     """Return the values that differ from the one before, with their timesteps."""
-    found: list[tuple[int, Value]] = []
-    for timestep, value in enumerate(values):
-        if not found or found[-1][1] != value:
-            found.append((timestep, value))
-    return tuple(found)
-
-
-def all_objects(scenes: Sequence[Scene]) -> dict[str, str]:
-    """Return the types of all objects that are visible in some scene, those of one type side by side."""
-    types: dict[str, str] = {}
-    known: Roster | None = None
-    for scene in scenes:
-        if scene.roster is known:
-            continue
-        known = scene.roster
-        for name, kind in known.objects.items():
-            if types.setdefault(name, kind) != kind:
-                raise BadInput(f"'{name}' is of the type '{types[name]}' first, then of the type '{kind}'")
-    order = {kind: place for place, kind in enumerate(dict.fromkeys(types.values()))}
-    return dict(sorted(types.items(), key=lambda item: order[item[1]]))
-
-
-def _in_rows(scenes: Sequence[Scene], objects: Mapping[str, str]) -> tuple[Array, NDArray[np.bool_]]:
-    """Return features (timesteps, objects, columns) and what is visible (timesteps, objects), a row for each object."""
-    row = {name: index for index, name in enumerate(objects)}
-    features = np.zeros((len(scenes), len(objects), len(scenes[0].spec.columns)), np.float32)
-    visible = np.zeros(features.shape[:2], np.bool_)
-    for now, scene in enumerate(scenes):
-        if now == 0 or scene.roster is not scenes[now - 1].roster:
-            rows = [row[name] for name in scene.roster.names]
-        features[now, rows] = scene.features
-        visible[now, rows] = True
-    return features, visible
+    return tuple(next(same) for _, same in groupby(enumerate(values), key=lambda item: item[1]))
 
 
 # A demonstration as a file

@@ -14,9 +14,11 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from bilevel.learning.learned_domain import Translation, translated
 from bilevel.learning.rules import RolloutDecision, RuleGaps, find_gaps
@@ -219,7 +221,7 @@ class RandomPrefixPolicy(LabellingPolicy, DaggerAgent):
 class DaggerEpisode:
     """What is learned from an episode: at the low level samples, at the high level what the rules lack."""
 
-    samples: ImitationSamples
+    arrays: Sequence[NDArray[Any]]  # of the samples
     gaps: RuleGaps
     success: bool
 
@@ -264,4 +266,4 @@ class DaggerRollouts:
         episode = rollout(env, agent, seed, noise=noise, callback=note, stop=is_given_up)
         scenes, known, controls = zip(*shown, strict=True) if shown else ((), (), ())
         samples = self.encode(scenes, known, env.controls.encode(np.array(controls)), number)
-        return DaggerEpisode(samples, agent.gaps(episode.scene), episode.success)
+        return DaggerEpisode([*samples.arrays()], agent.gaps(episode.scene), episode.success)

@@ -23,7 +23,6 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from bilevel.demonstrations.dataset import Demonstration, Demonstrations
 from bilevel.demonstrations.traces import explain, label
@@ -189,9 +188,7 @@ class Round:
 
     network: Trained
     trained_on: int  # samples
-    arrays: Sequence[NDArray[Any]]  # of the samples of its episodes
-    gaps: RuleGaps
-    successes: int = 0  # of its episodes, perturbed as they were
+    met: Sequence[DaggerEpisode]
 
 
 @dataclass(frozen=True)
@@ -271,24 +268,19 @@ class LearningRun:
             path = self.output / UNFINISHED / f"round-{number}.msgpack"
             if not path.exists():
                 met = self._act(rounds, make_agent(rounds), encode) if rounds else []
-                more = type(samples).concatenate([episode.samples for episode in met]) if met else None
-                everything = samples.followed_by([more]) if more else samples
-                network, arrays = self._train_round(rounds, everything, make_network), more.arrays() if more else ()
-                if not math.isfinite(network.validation_loss):
+                everything = samples.followed_by([type(samples)(*each.arrays) for each in met]) if met else samples
+                done = Round(self._train_round(rounds, everything, make_network), len(everything), met)
+                if not math.isfinite(done.network.validation_loss):
                     remedy = "try another --seed or a lower learning rate"
                     raise BadInput(f"training diverged: its loss is not finite; {remedy}")
-                gaps, successes = sum((each.gaps for each in met), RuleGaps()), sum(each.success for each in met)
-                done = Round(network, len(everything), [*arrays], gaps, successes)
-                write_atomically(
-                    path, msgspec.msgpack.encode(done, enc_hook=lambda a: (a.shape, a.dtype.str, a.tobytes()))
-                )
-            done = msgspec.msgpack.decode(
-                path.read_bytes(), type=Round, dec_hook=lambda kind, parts: np.ndarray(*parts)
-            )
+                packed = msgspec.msgpack.encode(done, enc_hook=lambda a: (a.shape, a.dtype.str, a.tobytes()))
+                write_atomically(path, packed)
+            done = msgspec.msgpack.decode(path.read_bytes(), type=Round, dec_hook=lambda _, parts: np.ndarray(*parts))
             rounds.append(done)
-            if done.arrays:
-                samples = samples.followed_by([type(samples)(*done.arrays)])
-                lines.append({"round": number, "rollouts": self.config.dagger.episodes, "successes": done.successes})
+            if done.met:
+                samples = samples.followed_by([type(samples)(*each.arrays) for each in done.met])
+                successes = sum(each.success for each in done.met)
+                lines.append({"round": number, "rollouts": len(done.met), "successes": successes})
             lines += ({"round": number, **msgspec.to_builtins(epoch)} for epoch in done.network.curve)
         write_atomically(self.output / CURVES, "".join(f"{msgspec.json.encode(line).decode()}\n" for line in lines))
         return rounds
@@ -423,7 +415,7 @@ def _learn_bilevel(run: LearningRun, problems: Sequence[Problem]) -> LearnedPoli
 
     def rules_after(rounds: Sequence[Round]) -> LearnedRules:
         """Return the rules with those that fill the gaps that the rounds have shown."""
-        gaps = sum((done.gaps for done in rounds), RuleGaps())
+        gaps = sum((each.gaps for done in rounds for each in done.met), RuleGaps())
         rules = extend_rules(first[0], gaps.traces, domain)
         return first if rules == first[0] and not gaps.problems else complete(rules, gaps.problems)
 
