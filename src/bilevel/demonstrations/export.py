@@ -195,10 +195,9 @@ def export_to_lerobot(
 def _pictures(number: int, demonstration: Demonstration, env: SceneEnv) -> NDArray[np.uint8]:
     """Let an episode happen again; return its pictures, (steps, height, width, 3), one before each control."""
     scene, pictures = env.reset(demonstration.seed), list[NDArray[np.uint8]]()
-    for step, (then, control) in enumerate(
-        zip(demonstration.scenes(env.task.spec), demonstration.executed, strict=False)
-    ):
-        if scene != then:
+    scenes = demonstration.scenes(env.task.spec)
+    for step, control in enumerate(demonstration.executed):
+        if scene != scenes[step]:
             raise BadInput(f"episode {number} differs from step {step} on; see: bilevel demonstrations replay")
         pictures.append(np.asarray(env.render(), np.uint8))
         scene = env.step(control)
