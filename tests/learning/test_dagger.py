@@ -18,9 +18,9 @@ from bilevel.learning.dagger import (
     DaggerRollouts,
     RandomActions,
     RandomPrefixPolicy,
+    RuleGaps,
 )
 from bilevel.learning.learned_domain import Translation
-from bilevel.learning.rules import RuleGaps
 from bilevel.lowlevel.encoding import encode_episode
 from bilevel.parallel import parallel
 from bilevel.policies.policy import LowLevelPolicy, expert_policy

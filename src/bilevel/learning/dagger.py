@@ -11,9 +11,10 @@ few random actions, so that the network sees every action of the domain done.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice, pairwise
 from typing import Any
 
 import msgspec
@@ -21,7 +22,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bilevel.learning.learned_domain import Translation, translated
-from bilevel.learning.rules import RolloutDecision, RuleGaps, find_gaps
 from bilevel.lowlevel.encoding import ImitationSamples, Situation
 from bilevel.planning.planners import PlannedPolicy, bounded_search
 from bilevel.policies.policy import (
@@ -36,8 +36,9 @@ from bilevel.policies.policy import (
 from bilevel.policies.rollout import Transition, rollout
 from bilevel.rules.rule_policy import RulePolicy
 from bilevel.rules.state_graph import groundings
+from bilevel.rules.traces import Trace, segments, traces_from_states
 from bilevel.seeds import RANDOM_ACTIONS, dagger_seed
-from bilevel.symbolic.domain import Action, Domain, Facts
+from bilevel.symbolic.domain import Action, Domain, Facts, Problem
 from bilevel.symbolic.semantics import applicable
 from bilevel.tasks.controls import Control
 from bilevel.tasks.scene import Array, Scene
@@ -56,6 +57,64 @@ class DaggerConfig(msgspec.Struct, frozen=True):
     random_actions: int = 12  # at most, with which one of these two begins
     patience: int = 300  # steps without any change of the symbols before an episode is given up
     longest: int = 3000  # steps after which it is given up in any case
+
+
+# Where the rules of a policy had nothing to say, and what was done from there
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutDecision:
+    """What was to be done at a timestep; `asked` says that no rule applied, and the expert or a planner was asked."""
+
+    state: Facts
+    goal: Facts
+    objects: Mapping[str, str]
+    action: Action
+    asked: bool
+
+
+@dataclass(frozen=True)
+class RuleGaps:
+    """The timesteps of rollouts at which no rule applied, as problems, and the traces of what was done from there."""
+
+    problems: tuple[Problem, ...] = ()
+    traces: tuple[Trace, ...] = ()
+
+    def __add__(self, other: RuleGaps) -> RuleGaps:
+        return RuleGaps(self.problems + other.problems, self.traces + other.traces)
+
+
+def find_gaps(domain: Domain, decisions: Sequence[RolloutDecision], state: Facts, goal: Facts) -> RuleGaps:
+    """Return the gaps of an episode from what was decided at each timestep; `state` and `goal` are those at its end."""
+    problems: dict[tuple[Facts, Facts], Problem] = {}
+    traces: list[Trace] = []
+    for start, decision in enumerate(decisions):
+        if decision.asked and not (start and decisions[start - 1] == decision):
+            problem = Problem("no-rule", domain.name, decision.objects, decision.state, decision.goal)
+            problems.setdefault((decision.state, decision.goal), problem)
+            traces += _trace_to_a_goal(domain, decisions[start:], state, goal)
+    return RuleGaps(tuple(problems.values()), tuple(traces))
+
+
+def _trace_to_a_goal(
+    domain: Domain, decisions: Sequence[RolloutDecision], state: Facts, goal: Facts
+) -> Iterator[Trace]:
+    """Yield what was done from the first of the decisions up to the first goal that it achieved, if there was one.
+
+    Only what was decided counts: a block that slips out of the hand looks as if it had been put aside.
+    """
+    states = [*(decision.state for decision in decisions), state]
+    goals = [*(decision.goal for decision in decisions), goal]
+    objects = {name: kind for decision in decisions for name, kind in decision.objects.items()}
+    explained = traces_from_states(domain, states, goals, objects).actions
+    pairs = enumerate(pairwise([None, *explained[:-1]]))  # where another action begins than what was decided
+    done = next((i for i, (before, now) in pairs if now not in (None, before, decisions[i].action)), len(decisions))
+    for trace in traces_from_states(domain, states[: done + 1], goals[: done + 1], objects).traces[:1]:
+        if trace.steps[0].state == states[0]:
+            yield from (Trace(steps, trace.objects) for _, steps in islice(segments(trace), 1))
+
+
+# Who acts
 
 
 class RandomActions:

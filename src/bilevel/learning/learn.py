@@ -13,7 +13,7 @@ import math
 import shutil
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -36,9 +36,9 @@ from bilevel.learning.dagger import (
     Encode,
     MakeAgent,
     RandomPrefixPolicy,
+    RuleGaps,
 )
 from bilevel.learning.learned_domain import LearnedSymbols, learn_symbols
-from bilevel.learning.rules import RuleGaps, seed_problems
 from bilevel.lowlevel.encoding import Encoding, ImitationSamples, Samples, Situation, encode_episode, encoding_of
 from bilevel.lowlevel.network import GraphNetwork, ImitationNetwork, MakeNetwork, TorchNetwork
 from bilevel.lowlevel.numpy_network import NumpyNetwork
@@ -68,7 +68,7 @@ from bilevel.rules.learning import PRINTED, SINGLE_GOAL, extend_rules
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_policy import RulePolicy
 from bilevel.rules.traces import Trace
-from bilevel.symbolic.domain import BadInput, Facts, Problem
+from bilevel.symbolic.domain import BadInput, Domain, Facts, Problem
 from bilevel.tasks.controls import BoxControls
 from bilevel.tasks.estimation import Estimation, fit_estimation
 from bilevel.tasks.registry import registered_task
@@ -81,6 +81,7 @@ CURVES, OPTIONS = "training.jsonl", "options.json"
 FALLING = 0.25  # of the loss half way, or of how far it fell, is so much in the second half that more training helps
 MAX_STATES = 600  # of a small problem that rules are completed for; larger ones are left to chance
 RANDOM_PROBLEMS = 20
+MOST_SEEDS = 4  # problems that rules are completed for
 ENOUGH_FOR_ESTIMATION = 50  # demonstrations; further ones say nothing new about how things move
 
 
@@ -376,6 +377,31 @@ def label_demonstrations(
         encoding = relevant_encoding(encoding, demonstrations.controls, recorded, with_links)
     seeds, samples = seed_problems(domain, beginnings), encode_all(encoding, recorded())
     return LabelledData(rules, encoding, samples, seeds, dict(sorted(longest.items())))
+
+
+def seed_problems(domain: Domain, situations: Iterable[tuple[Facts, Facts, Mapping[str, str]]]) -> tuple[Problem, ...]:
+    """Return a problem for each kind of situation (state, goal, objects), whatever its objects are called.
+
+    Of many kinds, those with the most objects count, but each predicate of a goal shall be in one of them.
+    """
+    kinds: dict[object, Problem] = {}
+    for state, goal, objects in situations:
+        own = {name: kind for name, kind in objects.items() if name not in domain.constants}
+        counts = (Counter(own.values()), Counter(fact.predicate for fact in state), {f.predicate: 1 for f in goal})
+        kind = tuple(frozenset(count.items()) for count in counts)
+        if goal:
+            name = f"demonstration-{len(kinds) + 1}"
+            kinds.setdefault(kind, Problem(name, domain.name, own, state, goal))
+    order = sorted(kinds.values(), key=lambda problem: -len(problem.objects))
+    wanted: set[str] = set()
+    first: list[Problem] = []
+    for problem in order:
+        predicates = {fact.predicate for fact in problem.goal}
+        if not predicates <= wanted:
+            first.append(problem)
+            wanted |= predicates
+    chosen = [*first, *(problem for problem in order if problem not in first)][:MOST_SEEDS]
+    return tuple(sorted(chosen, key=lambda problem: -len(problem.objects)))
 
 
 def _labelled(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bilevel.learning.rules import RolloutDecision, RuleGaps, find_gaps
+from bilevel.learning.dagger import RolloutDecision, RuleGaps, find_gaps
 from bilevel.rules.traces import Trace
 from bilevel.symbolic.domain import Action, Atom, Facts
 from bilevel.symbolic.semantics import ground_action, progress
