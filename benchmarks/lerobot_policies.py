@@ -2,6 +2,7 @@
 
     python benchmarks/lerobot_policies.py                                     # an hour of one core, if it is alone
     python benchmarks/lerobot_policies.py --only act-blocks-1 --episodes 5    # a first impression
+    python benchmarks/lerobot_policies.py --trained                           # the last checkpoints, as they are
 
 LeRobot's environment is needed; `bilevel lerobot install` makes it. Everything is kept in a folder, so an interrupted
 run is taken up at LeRobot's last checkpoint. Rows say how many objects were shown, and how many were there.
@@ -22,7 +23,7 @@ from success import summary
 
 from bilevel.methods.lerobot import environment_folder
 
-BATCH, RATE, SECONDS = 128, 1e-3, "seconds.txt"
+BATCH, RATE, SECONDS = 128, 5e-4, "seconds.txt"
 # Small networks, which a core can train, with settings other than LeRobot's own: actions are planned further ahead than
 # they are carried out; there is one right action, so ACT does without its variational part and without dropout.
 KINDS = {
@@ -55,7 +56,7 @@ class Training(NamedTuple):
 
 
 TRAININGS = (
-    Training("act", "blocks", 1, 400, 3000),
+    Training("act", "blocks", 1, 400, 8000),
     Training("act", "blocks", 3, 400, 6000),
     Training("diffusion", "blocks", 1, 400, 3000),
     Training("act", "colour", 3, 200, 5000),
@@ -72,10 +73,14 @@ def collect(training: Training, folder: Path) -> None:
         run("demonstrations", "export", data, "--lerobot", exported)
 
 
+def last_checkpoint(training: Training, folder: Path) -> Path:
+    """Return where LeRobot keeps the last checkpoint."""
+    return folder / training.name / "checkpoints" / "last"
+
+
 def train(training: Training, folder: Path) -> Path:
     """Let LeRobot train, from its last checkpoint if there is one; return the folder of the last one."""
-    output = folder / training.name
-    last = output / "checkpoints" / "last"
+    output, last = folder / training.name, last_checkpoint(training, folder)
     about = {
         "dataset.repo_id": f"bilevel/{training.data}",
         "dataset.root": f"{folder / training.data}-lerobot",
@@ -108,13 +113,15 @@ def evaluate(name: str, policy: Path, training: Training, folder: Path, episodes
         yield {"objects": objects, **summary([record for record in records if record["objects"] == objects])}
 
 
-def rows_of(training: Training, folder: Path, episodes: int) -> Iterator[Row]:
-    """Train, evaluate, and yield the rows of LeRobot's policy and of BISON's."""
+def rows_of(training: Training, folder: Path, episodes: int, is_trained: bool) -> Iterator[Row]:
+    """Train, unless that is done, evaluate, and yield the rows of LeRobot's policy and of BISON's."""
     about = {"task": training.task, "shown": training.objects, "demonstrations": training.demonstrations}
     collect(training, folder)
-    checkpoint = train(training, folder)
-    updates, seconds = int(checkpoint.name), float((checkpoint / SECONDS).read_text(encoding="utf-8"))
-    trained = {"updates": updates, "samples": updates * BATCH, "training_seconds": round(seconds)}
+    checkpoint = last_checkpoint(training, folder).resolve() if is_trained else train(training, folder)
+    updates, noted = int(checkpoint.name), checkpoint / SECONDS
+    seconds = round(float(noted.read_text(encoding="utf-8"))) if noted.exists() else None
+    trained = {"updates": updates, "of_updates": training.updates, "samples": updates * BATCH}
+    trained |= {"training_seconds": seconds} if seconds else {}
     options = f"lerobot-train --policy.type={training.kind} {KINDS[training.kind]}"
     policy = checkpoint / "pretrained_model"
     for row in evaluate(f"{training.name}-{updates}", policy, training, folder, episodes, "lerobot"):
@@ -135,6 +142,7 @@ def main() -> None:
     parser.add_argument(
         "--only", nargs="+", default=[""], help="only trainings whose names begin so, such as act-blocks"
     )
+    parser.add_argument("--trained", action="store_true", help="evaluate what was trained, and train no further")
     parser.add_argument("--episodes", type=int, default=20, help="for each number of objects")
     parser.add_argument("--folder", type=Path, default=Path("build/lerobot-benchmark"))
     parser.add_argument("--output", type=Path, default=RESULTS / "lerobot.jsonl")
@@ -142,8 +150,9 @@ def main() -> None:
     rows: dict[str, Row] = {}  # BISON's come twice where two policies were trained on the same data
     given.folder.mkdir(parents=True, exist_ok=True)
     for training in TRAININGS:
-        if training.name.startswith(tuple(given.only)):
-            for row in rows_of(training, given.folder.absolute(), given.episodes):
+        there = last_checkpoint(training, given.folder).exists()
+        if training.name.startswith(tuple(given.only)) and (there or not given.trained):
+            for row in rows_of(training, given.folder.absolute(), given.episodes, given.trained):
                 rows[json.dumps(row)] = row
             print_table(list(rows.values()))
             write_rows(given.output, rows.values(), ["torch"])
