@@ -215,6 +215,16 @@ def ogbench() -> str:
     return markdown(["environment", "ours", *PUBLISHED, "best later"], lines)
 
 
+def lerobot() -> str:
+    """Return how often policies of LeRobot's succeed by how many objects were shown and how many there are."""
+    names = {"act": "ACT", "diffusion": "Diffusion Policy", "bison": "BISON"}
+    rows = [
+        {**row, "policy": f"{names[row['method']]}, {row['task']}, shown n = {row['shown']}"}
+        for row in read_rows(RESULTS / "lerobot.jsonl")
+    ]
+    return pivot(rows, "policy", {f"n = {n}": {"objects": n} for n in (1, 2, 3)}, with_interval)
+
+
 def planning() -> str:
     rows = read_rows(RESULTS / "planning.jsonl")
     lines = []
@@ -254,6 +264,7 @@ TABLES: Mapping[str, Callable[[], str]] = {
     "learned domains": learned_domains,
     "suites": suites,
     "ogbench": ogbench,
+    "lerobot": lerobot,
     "planning": planning,
     "rules": rules,
 }
