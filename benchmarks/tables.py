@@ -165,8 +165,8 @@ def perception() -> str:
 
 def clutter() -> str:
     rows = [{**row, "posts": str(row["posts"])} for row in read_rows(RESULTS / "clutter.jsonl")]
-    methods = {"BISON": "bison", "plain network": "plain network", "expert": "expert"}
-    return pivot(rows, "posts", {name: {"method": method} for name, method in methods.items()}, with_interval)
+    methods = dict.fromkeys(row["method"] for row in rows)
+    return pivot(rows, "posts", {method: {"method": method} for method in methods}, with_interval)
 
 
 def few_demonstrations() -> str:
