@@ -169,6 +169,18 @@ def clutter() -> str:
     return pivot(rows, "posts", {method: {"method": method} for method in methods}, with_interval)
 
 
+def towers() -> str:
+    """Return success, and the steps of successful episodes, for each height of a tower."""
+    found, lines = read_rows(RESULTS / "towers.jsonl"), []
+    for height in sorted({row["objects"] for row in found}):
+        cells = []
+        for method in ("bison", "expert"):
+            rows = [row for row in found if row["objects"] == height and row["method"] == method]
+            cells += [with_interval(rows), f"{mean(row['mean_steps'] or 0 for row in rows):.0f}"]
+        lines.append([height, *cells])
+    return markdown(["blocks", "BISON", "steps", "expert", "steps"], lines)
+
+
 def few_demonstrations() -> str:
     rows = read_rows(RESULTS / "few-demonstrations.jsonl")
     numbers = sorted({row["demonstrations"] for row in rows if row["method"] == "bison"})
@@ -260,6 +272,7 @@ TABLES: Mapping[str, Callable[[], str]] = {
     "robustness": robustness,
     "perception": perception,
     "clutter": clutter,
+    "towers": towers,
     "few demonstrations": few_demonstrations,
     "learned domains": learned_domains,
     "suites": suites,
