@@ -80,8 +80,9 @@ class Demonstration:
         cls, scenes: Sequence[Scene], states: list[Facts], goals: list[Facts], controls: NDArray[Any], **further: Any
     ) -> Demonstration:
         """Return the demonstration in which these scenes were seen and so labelled; `further` are other fields."""
+        stretches = [(each, [*now]) for each, now in groupby(range(len(scenes)), key=lambda now: scenes[now].roster)]
         types: dict[str, str] = {}
-        for roster, _ in groupby(scene.roster for scene in scenes):
+        for roster, _ in stretches:
             for name, kind in roster.objects.items():
                 if types.setdefault(name, kind) != kind:
                     raise BadInput(f"'{name}' is of the type '{types[name]}' first, then of the type '{kind}'")
@@ -90,8 +91,7 @@ class Demonstration:
         row = {name: index for index, name in enumerate(objects)}
         features = np.zeros((len(scenes), len(objects), len(scenes[0].spec.columns)), np.float32)
         visible = np.zeros(features.shape[:2], np.bool_)
-        for roster, alike in groupby(range(len(scenes)), key=lambda now: scenes[now].roster):
-            timesteps = [*alike]
+        for roster, timesteps in stretches:
             seen = np.ix_(timesteps, [row[name] for name in roster.names])
             features[seen], visible[seen] = np.stack([scenes[now].features for now in timesteps]), True
         defaults: dict[str, Any] = {"executed": controls, "actions": (None,) * len(controls)}
