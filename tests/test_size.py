@@ -31,9 +31,9 @@ PACKAGES = {
 }
 # By how much a package is still above its budget: lines to be taken away, and never more than these.
 OWED = {
-    "symbolic": 130,
+    "symbolic": 110,
     "rules": 382,
-    "planning": 79,
+    "planning": 70,
     "tasks": 58,
     "policies": 94,
     "demonstrations": 62,

@@ -80,8 +80,6 @@ def _obstacle(domain: Domain, problem: Problem, placeholders: tuple[Placeholder,
     objects = problem.all_objects(domain)
     if not problem.objects:  # then quantifiers have been spelt out over the objects that there are at first
         return "the domain is in ADL, or the problem has no objects"
-    if not domain.keeps_types:
-        return "facts may be about objects of any type"
 
     def fits(kind: str) -> bool:
         return any(domain.is_subtype(placeholder.type, kind) for placeholder in placeholders)
@@ -122,12 +120,9 @@ def _facts_about(placeholder: Placeholder, domain: Domain, objects: Mapping[str,
     """Yield every fact that can ever be about the placeholder: its predicate is one that some action makes true."""
     outcomes = [outcome for schema in domain.schemas.values() for outcome in schema.outcomes]
     for name in sorted({atom.predicate for outcome in outcomes for atom in outcome.add}):
-        types = [parameter.type for parameter in domain.predicates[name].parameters]
-        fitting = [[each for each, kind in objects.items() if domain.is_subtype(kind, wanted)] for wanted in types]
-        for place, wanted in enumerate(types):
-            if domain.is_subtype(placeholder.type, wanted):
-                terms = product(*fitting[:place], [placeholder.name], *fitting[place + 1 :])
-                yield from (Atom(name, chosen) for chosen in terms)
+        arity = domain.predicates[name].arity
+        for place, others in product(range(arity), product(objects, repeat=max(0, arity - 1))):
+            yield Atom(name, (*others[:place], placeholder.name, *others[place:]))
 
 
 class PlaceholderGuide:

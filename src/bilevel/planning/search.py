@@ -91,29 +91,25 @@ def cheapest_first(task: GroundTask, deadline: Deadline, most_states: int) -> tu
     applicable = ConditionIndex(operator.precondition for operator in task.operators)
     parents: Parents = {task.state: (task.state, -1)}
     costs: dict[int, float] = {task.state: 0}
-    waiting: dict[float, list[int]] = {0: [task.state]}  # the states by what it costs to get there
-    queue: list[float] = [0]  # of these costs
+    queue, serial = [(0.0, 0, task.state)], 0
     while queue:
-        cost = heapq.heappop(queue)
-        for state in waiting.pop(cost):
-            deadline.check()
-            if len(parents) > most_states:
-                return False, None
-            if costs[state] < cost:  # as a cheaper way was found
-                continue
-            if state & task.goal == task.goal:
-                return True, [task.operators[index] for _, index in path_to(state, parents)]
-            for index in applicable.holding(state):
-                operator = task.operators[index]
-                after, total = operator.apply(state), cost + operator.cost
-                if total < costs.get(after, inf):
-                    costs[after], parents[after] = total, (state, index)
-                    if after & task.goal == task.goal and not task.has_costs:
-                        return True, [task.operators[index] for _, index in path_to(after, parents)]
-                    if total not in waiting:
-                        waiting[total] = []
-                        heapq.heappush(queue, total)
-                    waiting[total].append(after)
+        cost, _, state = heapq.heappop(queue)
+        deadline.check()
+        if len(parents) > most_states:
+            return False, None
+        if costs[state] < cost:  # as a cheaper way was found
+            continue
+        if state & task.goal == task.goal:
+            return True, [task.operators[index] for _, index in path_to(state, parents)]
+        for index in applicable.holding(state):
+            operator = task.operators[index]
+            after, total = operator.apply(state), cost + operator.cost
+            if total < costs.get(after, inf):
+                costs[after], parents[after] = total, (state, index)
+                if after & task.goal == task.goal and not task.has_costs:
+                    return True, [task.operators[index] for _, index in path_to(after, parents)]
+                serial += 1
+                heapq.heappush(queue, (total, serial, after))
     return True, None
 
 

@@ -117,9 +117,8 @@ class Closure:
 
 def static_predicates(domain: Domain) -> list[str]:
     """Return the predicates whose facts no action changes."""
-    outcomes = [outcome for schema in domain.schemas.values() for outcome in schema.outcomes]
-    changing = {atom.predicate for outcome in outcomes for atom in outcome.add | outcome.delete}
-    return [name for name in domain.predicates if name not in changing]
+    static = domain.static
+    return [name for name in domain.predicates if name in static]
 
 
 def path_predicates(domain: Domain) -> dict[str, Predicate]:

@@ -146,18 +146,6 @@ class Domain:
         return any(outcome.new for schema in self.schemas.values() for outcome in schema.outcomes)
 
     @property
-    def keeps_types(self) -> bool:
-        """Whether actions can only make facts whose objects are of the types that the predicates declare."""
-        for schema in self.schemas.values():
-            for outcome in schema.outcomes:
-                types = {p.name: p.type for p in (*schema.parameters, *outcome.chosen)} | dict(self.constants)
-                for atom in outcome.add:
-                    wanted = self.predicates[atom.predicate].parameters
-                    if not all(self.is_subtype(types[t], p.type) for t, p in zip(atom.terms, wanted, strict=True)):
-                        return False
-        return True
-
-    @property
     def static(self) -> frozenset[str]:
         """The predicates whose facts no action changes."""
         outcomes = [outcome for schema in self.schemas.values() for outcome in schema.outcomes]

@@ -79,29 +79,22 @@ def read_plan(path: str | PathLike[str], domain: Domain) -> Plan:
 
 def parse_plan(text: str, domain: Domain, filename: str = "<plan>") -> Plan:
     """Return the plan that a text is; `BadInput`, which names the file, where it is none of this domain."""
-    with naming_position(text, filename) as text, no_garbage_collection():
-        actions: list[Action] = []
-        moves: dict[int, NaturesMove] = {}
-        for action, move in _steps(text, domain):
-            if move is not None:
-                moves[len(actions)] = move
-            actions.append(action)
-        return Plan(actions, moves)
-
-
-def _steps(text: str, domain: Domain) -> Iterator[tuple[Action, NaturesMove | None]]:
     arities = {name: len(schema.parameters) for name, schema in domain.schemas.items()}
-    start = 0
-    for line in text.split("\n"):
-        command, _, comment = line.partition(";")
-        command = command.strip()
-        if command:
-            name, *arguments = map(intern, command[1:-1].lower().split() or [""])
-            if not _ACTION.fullmatch(command) or arities.get(name) != len(arguments):
-                raise _bad_action(command, domain, start + line.index(command))
-            move = _recorded_move(comment, domain.schemas[name], start + line.index(";")) if comment else None
-            yield Action(name, tuple(arguments)), move
-        start += len(line) + 1
+    with naming_position(text, filename) as text, no_garbage_collection():
+        actions, moves, start = list[Action](), dict[int, NaturesMove](), 0
+        for line in text.split("\n"):
+            command, _, comment = line.partition(";")
+            command = command.strip()
+            if command:
+                name, *arguments = map(intern, command[1:-1].lower().split() or [""])
+                if not _ACTION.fullmatch(command) or arities.get(name) != len(arguments):
+                    raise _bad_action(command, domain, start + line.index(command))
+                move = _recorded_move(comment, domain.schemas[name], start + line.index(";")) if comment else None
+                if move is not None:
+                    moves[len(actions)] = move
+                actions.append(Action(name, tuple(arguments)))
+            start += len(line) + 1
+        return Plan(actions, moves)
 
 
 def _bad_action(command: str, domain: Domain, offset: int) -> Misread:
