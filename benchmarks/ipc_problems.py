@@ -1,7 +1,7 @@
 """Problems of ten domains, at the sizes of the learning track of the International Planning Competition 2023.
 
-`python benchmarks/ipc_problems.py FOLDER` writes, for each domain, its file, 99 training problems and 30 problems of
-each of three levels. Each problem can be solved, and depends on its domain, level and number alone.
+`python benchmarks/ipc_problems.py FOLDER [DOMAIN...]` writes, for each domain, its file, 99 training problems and 30
+problems of each of three levels. Each problem can be solved, and depends on its domain, level and number alone.
 """
 
 from __future__ import annotations
@@ -436,4 +436,4 @@ def write(folder: Path, domains: Iterable[str] = tuple(DOMAINS)) -> None:
 
 
 if __name__ == "__main__":
-    write(Path(sys.argv[1]))
+    write(Path(sys.argv[1]), sys.argv[2:] or DOMAINS)

@@ -250,6 +250,31 @@ def planning() -> str:
     return markdown(["domain", "learning, s", "solved", "mean s", "most s"], lines)
 
 
+def ipc() -> str:
+    """Return for each domain of the learning track how many problems of each level each method solves."""
+    rows = [row for row in read_rows(RESULTS / "ipc-learning.jsonl") if row["method"] != "learning"]
+    learned = [row for row in read_rows(RESULTS / "ipc-learning.jsonl") if row["method"] == "learning"]
+
+    def solved(mine: Sequence[Row]) -> str:
+        levels = [[row["solved"] for row in mine if row["level"] == level] for level in ("easy", "medium", "hard")]
+        return ", ".join(f"{sum(found)}/{len(found)}" for found in levels if found)
+
+    lines: list[list[str]] = []
+    for one in learned:
+        key = one["collection"], one["domain"]
+        mine = {
+            method: [row for row in rows if (row["collection"], row["domain"], row["method"]) == (*key, method)]
+            for method in ("rules", "fallback", "lama")
+        }
+        seconds = [row["seconds"] for row in mine["rules"]]
+        name = one["domain"] if one["collection"] == "generated" else f"{one['domain']}, published"
+        alone, fallback, lama = map(solved, mine.values())
+        mean_seconds = f"{mean(seconds):.1f}" if seconds else "–"
+        lines.append([name, str(one["rules"]), f"{one['seconds']:.1f}", alone, mean_seconds, fallback, lama])
+    head = ["domain", "rules", "learning, s", "by rules", "mean s", "with fallback", "LAMA"]
+    return markdown(head, lines)
+
+
 def rules() -> str:
     rows = read_rows(RESULTS / "rules.jsonl")
     sizes = sorted({row["objects"] for row in rows})
@@ -279,6 +304,7 @@ TABLES: Mapping[str, Callable[[], str]] = {
     "ogbench": ogbench,
     "lerobot": lerobot,
     "planning": planning,
+    "learning track": ipc,
     "rules": rules,
 }
 MARKED = re.compile(r"(<!-- table: (.+?) -->\n).*?(<!-- end of table -->)", re.DOTALL)
