@@ -184,6 +184,7 @@ def follow(seed: int, updates: int, is_compiled: bool) -> None:
 
 def apply(engine: RuleEngine, domain: Domain, state: Facts, match: Match) -> Facts:
     schema = domain.schemas[match.action.name]
-    engine.apply(schema, 0, match.action.arguments)
     binding = dict(zip((p.name for p in schema.parameters), match.action.arguments, strict=True))
-    return progress(state, bind_outcome(schema.outcomes[0], binding))
+    outcome = bind_outcome(schema.outcomes[0], binding)
+    engine.apply(outcome.add, outcome.delete - outcome.add)
+    return progress(state, outcome)

@@ -97,7 +97,6 @@ struct Source {
   int number;
   Relation relation;
   std::vector<Change*> when_present{}, when_absent{};
-  bool is_watched = false;
   const Relation* goals = nullptr;  // of the predicate whose facts these are
 };
 
@@ -115,9 +114,7 @@ struct Effect {
   Terms terms;
 };
 
-struct Operation {
-  std::vector<Effect> adds, deletes;
-};
+using Effects = std::vector<Effect>;
 
 // Read a variable's value off its view, then check what can be checked.
 struct Read {
@@ -149,19 +146,19 @@ struct Rule {
   std::vector<Source*> needs;  // if one of them is empty the rule does not apply
   Goal goal{};
   Terms arguments{};
-  int operation = -1;  // what the action does, if that is certain
+  bool is_certain = false;  // what the action does: for an instance, these effects
+  Effects adds{}, deletes{};
   bool is_planned = false;
   Search search{};
 };
 
 class Executor {
  public:
-  enum Status { DONE, NO_RULE, FOUND, PLAN, CHANGED };
+  enum Status { DONE, NO_RULE, FOUND, PLAN };
 
   Order order;
   bool commits = false;
   int64_t most_work = 0;
-  std::vector<std::pair<int, Objects>> came, went;  // rows of watched relations
 
   int unplanned = -1;  // the rule whose plan is needed
 
@@ -191,8 +188,6 @@ class Executor {
     return sources_.back()->number;
   }
 
-  void watch(int relation) { sources_[relation]->is_watched = true; }
-
   int add_view(Plan plan) {
     Join building{plan.values(), steps(plan), chosen};
     views_.emplace_back(new View{Source{int(sources_.size()), Relation(plan.numbers[plan.at])}});
@@ -212,17 +207,16 @@ class Executor {
     return view.source.number;
   }
 
-  int add_operation(Plan plan) {
-    operations_.push_back({effects(plan), effects(plan)});
-    return int(operations_.size()) - 1;
-  }
-
   void add_rule(int place, Plan plan) {
     rules_.push_back({place, place < int(rules_.size()), sources(plan)});
     Rule& rule = rules_.back();
     plan.each([&] { rule.goal = {sources_[plan.next()].get(), sources_[plan.next()].get(), plan.list()}; });
     rule.arguments = plan.list();
-    rule.operation = plan.next();
+    plan.each([&] {
+      rule.is_certain = true;
+      rule.adds = effects(plan);
+      rule.deletes = effects(plan);
+    });
   }
 
   void plan_rule(int number, Plan plan) {
@@ -241,6 +235,13 @@ class Executor {
   }
 
   // Asking
+
+  // The goal that is being served: its terms and the number of its relation, or nothing.
+  Objects served() const {
+    Objects found = served_.terms;
+    if (served_.facts) found.push_back(served_.facts->number);
+    return found;
+  }
 
   bool has(int relation, Row row) const { return sources_[relation]->relation.has(row); }
 
@@ -270,32 +271,32 @@ class Executor {
 
   // Acting
 
-  void set(int number, Row row, bool present) { set(*sources_[number], row, present); }
+  // Make a fact hold or cease to; return whether it did not before.
+  bool set(int number, Row row, bool present) { return set(*sources_[number], row, present); }
 
-  void apply(int number, const Objects& arguments) {
-    const Operation& operation = operations_[number];
-    for (const Effect& effect : operation.adds) {
-      values_of(effect.terms, arguments, row_);
-      set(*effect.source, row_.data(), true);
-    }
-    for (const Effect& effect : operation.deletes) {
-      values_of(effect.terms, arguments, row_);
-      if (!is_added(operation, effect, arguments)) set(*effect.source, row_.data(), false);
-    }
+  // Note that the chosen action is carried out.
+  void note() {
     done.push_back(chosen);
-    done_arguments.insert(done_arguments.end(), this->arguments.begin(), this->arguments.end());
+    done_arguments.insert(done_arguments.end(), arguments.begin(), arguments.end());
   }
 
-  // Choose and act until there are `bound` actions, or something is to be done or decided elsewhere.
-  Status run(size_t bound) {
+  // Choose and act until there are `bound` actions, or one is to be carried out from elsewhere, as all are if it pauses.
+  Status run(size_t bound, bool pauses) {
     while (done.size() < bound) {
       Status status = open_goals ? choose() : NO_RULE;
       if (status != FOUND) return status;
       const Rule& rule = rules_[chosen];
       values_of(rule.arguments, found, arguments);
-      if (rule.operation < 0) return FOUND;
-      apply(rule.operation, arguments);
-      if (!came.empty() || !went.empty()) return CHANGED;
+      if (pauses || !rule.is_certain) return FOUND;
+      note();
+      for (const Effect& effect : rule.adds) {
+        values_of(effect.terms, found, row_);
+        set(*effect.source, row_.data(), true);
+      }
+      for (const Effect& effect : rule.deletes) {
+        values_of(effect.terms, found, row_);
+        if (!is_added(rule.adds, effect)) set(*effect.source, row_.data(), false);
+      }
     }
     return DONE;
   }
@@ -334,8 +335,8 @@ class Executor {
     return found;
   }
 
-  std::vector<Effect> effects(Plan& plan) {
-    std::vector<Effect> found;
+  Effects effects(Plan& plan) {
+    Effects found;
     plan.each([&] {
       Source* source = sources_[plan.next()].get();
       found.push_back({source, plan.list()});
@@ -453,16 +454,15 @@ class Executor {
 
   // Facts
 
-  // Make a fact hold or cease to.
-  void set(Source& source, Row row, bool present) {
+  bool set(Source& source, Row row, bool present) {
     Number number = source.relation.find(row);
-    if ((number != NONE) == present) return;
+    if ((number != NONE) == present) return false;
     pass_on(present ? source.when_absent : source.when_present, row, false);
     if (present) source.relation.add(row);
     else source.relation.remove(number);
     pass_on(present ? source.when_present : source.when_absent, row, true);
     if (source.goals && source.goals->has(row)) open_goals += present ? -1 : 1;
-    if (source.is_watched) (present ? came : went).emplace_back(source.number, Objects(row, row + source.relation.arity()));
+    return true;
   }
 
   static void values_of(const Terms& terms, const Objects& given, Objects& values) {
@@ -470,11 +470,11 @@ class Executor {
     for (int term : terms) values.push_back(term < 0 ? -1 - term : given[term]);
   }
 
-  // Whether the operation adds the fact of an effect that deletes it, which is in `row_`: then it stays.
-  bool is_added(const Operation& operation, const Effect& deleted, const Objects& arguments) {
-    for (const Effect& effect : operation.adds) {
+  // Whether some effect adds the fact that another deletes, which is in `row_`: then it stays.
+  bool is_added(const Effects& adds, const Effect& deleted) {
+    for (const Effect& effect : adds) {
       if (effect.source != deleted.source) continue;
-      values_of(effect.terms, arguments, other_row_);
+      values_of(effect.terms, found, other_row_);
       if (other_row_ == row_) return true;
     }
     return false;
@@ -510,7 +510,6 @@ class Executor {
   std::vector<std::shared_ptr<Source>> sources_;  // of relations and of views' keys, by number
   std::vector<std::unique_ptr<View>> views_;      // by the number of their keys; none for other relations
   std::vector<std::unique_ptr<Change>> changes_;
-  std::vector<Operation> operations_;
   std::vector<Rule> rules_;
   int64_t work_ = 0;
   bool is_collecting_ = false;

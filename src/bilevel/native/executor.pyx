@@ -7,13 +7,11 @@ It has numbers for objects, their places in the order of names; those that come 
 from bisect import bisect
 from libc.stdint cimport int64_t
 from libcpp cimport bool
-from libcpp.pair cimport pair
 from libcpp.string cimport string
 from libcpp.vector cimport vector
 
 from array import array
 
-from bilevel.symbolic.domain import Atom
 from bilevel.symbolic.packed import PackedActions, Names, Rows
 
 
@@ -29,22 +27,20 @@ cdef extern from "executor.hpp" namespace "bilevel" nogil:
         Order order
         bool commits
         int64_t most_work, open_goals
-        vector[pair[int, vector[int]]] came, went
         int unplanned, chosen
         vector[int] found, arguments, done, done_arguments
         vector[vector[int]] instances
         int add_relation(int, const int*, size_t, int) except +
-        void watch(int)
         int add_view(Plan) except +
-        int add_operation(Plan) except +
         void add_rule(int, Plan) except +
         void plan_rule(int, Plan) except +
         bool has(int, const int*)
         int choose() except +
         int every(int) except +
-        void set(int, const int*, bool) except +
-        void apply(int, vector[int]) except +
-        int run(size_t) except +
+        bool set(int, const int*, bool) except +
+        void note() except +
+        int run(size_t, bool) except +
+        vector[int] served()
 
 
 cdef object listed(vector[int]& values):
@@ -138,12 +134,6 @@ cdef class Executor:
             at = terms.data()
         self.relations[name] = self.it.add_relation(arity, at, count, before)
 
-    def watch(self, name):
-        self.it.watch(self.relations[name])
-
-    def add_operation(self, *plan):
-        return self.it.add_operation(self.planned(plan))
-
     def add_rule(self, int place, *plan):
         self.it.add_rule(place, self.planned(plan))
 
@@ -167,38 +157,36 @@ cdef class Executor:
         return self.it.has(self.relations[fact[0]], row.data())
 
     def set(self, came, went):
-        cdef vector[int] row
-        for facts, present in ((came, True), (went, False)):
-            for name, terms in facts:
-                relation = self.relations.get(name)
-                if relation is not None:
-                    self.number_row(terms, row)
-                    self.it.set(relation, row.data(), present)
+        return self.change(came, True), self.change(went, False)
 
-    def apply(self, int operation, arguments):
+    cdef list change(self, facts, bool present):
         cdef vector[int] row
-        self.number_row(arguments, row)
-        self.it.apply(operation, row)
+        changed = []
+        for fact in facts:
+            relation = self.relations.get(fact[0])
+            if relation is not None:
+                self.number_row(fact[1], row)
+                if self.it.set(relation, row.data(), present):
+                    changed.append(fact)
+        return changed
 
-    def run(self, size_t bound):
+    def apply(self, came, went):
+        self.it.note()
+        return self.set(came, went)
+
+    def run(self, size_t bound, bool pauses):
         cdef int status
         with nogil:
-            status = self.it.run(bound)
+            status = self.it.run(bound, pauses)
         return status
-
-    def take_changes(self):
-        changes = self.facts(self.it.came), self.facts(self.it.went)
-        self.it.came.clear()
-        self.it.went.clear()
-        return changes
-
-    cdef list facts(self, vector[pair[int, vector[int]]]& rows):
-        names = [*self.relations]
-        return [Atom(names[1 + relation], self.named(row)) for relation, row in rows]
 
     @property
     def open_goals(self):
         return self.it.open_goals
+
+    @property
+    def served(self):
+        return self.it.served()
 
     @property
     def unplanned(self):

@@ -44,7 +44,7 @@ class Match(NamedTuple):
 
 def bind_action(action: Action, binding: Mapping[str, str]) -> Action:
     """Return the action with objects for its variables."""
-    return Action(action.name, tuple(binding.get(term, term) for term in action.arguments))
+    return Action(action.name, tuple([binding.get(term, term) for term in action.arguments]))
 
 
 def free_variables(rule: Rule) -> list[str]:

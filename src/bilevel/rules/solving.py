@@ -10,12 +10,11 @@ from enum import Enum
 from bilevel.rules.engine import RuleEngine
 from bilevel.rules.engine.executor import ExecutorStatus
 from bilevel.rules.rule import Rule
-from bilevel.symbolic.domain import Action, Atom, Domain, Facts, Outcome, Problem
+from bilevel.symbolic.domain import Action, Atom, Domain, Facts, Problem
 from bilevel.symbolic.packed import PackedProblem, no_garbage_collection
 from bilevel.symbolic.plans import Nature, NaturesMove, Plan
-from bilevel.symbolic.semantics import bind_outcome
+from bilevel.symbolic.semantics import substitute_all
 
-NO_CHOICE: Mapping[str, str] = {}  # of nature's
 PATIENCE = 10_000  # steps without a new low of open goals and without nature's doing, before circles are looked for
 
 
@@ -68,67 +67,50 @@ def solve(
     bound = default_bound(problem) if max_steps is None else max_steps
     with no_garbage_collection():
         nature = Nature(domain, {} if domain.is_deterministic else problem.all_objects(domain), random.Random(seed))
-        return _Rollout(RuleEngine(rules, domain, problem, commit=commit), nature).until(bound)
+        engine, moves = RuleEngine(rules, domain, problem, commit=commit), dict[int, NaturesMove]()
+        stop, detail = _run(engine, nature, moves, bound)
+        return Solution(stop, Plan(engine.actions(), moves), engine.open_goals, detail)
 
 
-class _Rollout:
-    """One rollout: the engine, nature, and what she did."""
+def _run(engine: RuleEngine, nature: Nature, moves: dict[int, NaturesMove], bound: int) -> tuple[Stop, str]:
+    """Run at full speed; once there was no progress for long, look for a state that comes back.
 
-    def __init__(self, engine: RuleEngine, nature: Nature) -> None:
-        self.engine, self.nature = engine, nature
-        self.moves: dict[int, NaturesMove] = {}
-
-    def until(self, bound: int) -> Solution:
-        """Run at full speed; once there was no progress for long, look for a state that comes back.
-
-        Brent's way of finding a cycle: compare with one marked state, and mark anew after twice as many steps. The
-        engine keeps the differences, in facts about the goal or that a rule asks about: nothing else has to do with
-        what the rules will do.
-        """
-        engine = self.engine
-        fewest, since = engine.open_goals, 0  # and after which step there was progress
-        marked: int | None = None  # after which step
-        patience = 1  # steps
-        while engine.steps < bound:
-            if marked is None and engine.steps - since >= PATIENCE:
-                marked = engine.steps
-                engine.mark()
-            stop = self._advance(min(bound, engine.steps + (1000 if marked is None else 1)))
-            if stop is not None:
-                return stop
-            if engine.open_goals < fewest:
-                fewest, since = engine.open_goals, engine.steps
-            last_move = next(reversed(self.moves), -1)
-            since = max(since, last_move)
-            if marked is not None:
-                if not engine.differences and last_move < marked:
-                    detail = f"to the rules the state after step {marked} came back after step {engine.steps}"
-                    return self._stopped(Stop.LOOP, detail)
-                if engine.steps - marked >= patience:
-                    marked, patience = engine.steps, 2 * patience
-                    engine.mark()
-        return self._stopped(Stop.STEP_BOUND if engine.open_goals else Stop.SOLVED)
-
-    def _advance(self, bound: int) -> Solution | None:
-        """Act until there are `bound` actions or a reason to stop; what may fail or needs nature is done one by one."""
-        while (status := self.engine.run(bound)) != ExecutorStatus.DONE:
-            if status != ExecutorStatus.FOUND:
-                return self._stopped(Stop.NO_RULE if self.engine.open_goals else Stop.SOLVED)
-            action = self.engine.action
-            schema = self.engine.domain.schemas[action.name]
-            if not self.engine.is_applicable():
-                return self._stopped(Stop.NOT_APPLICABLE, str(action))
-            outcome, chosen = 0, NO_CHOICE
+    Brent's way of finding a cycle: compare with one marked state, and mark anew after twice as many steps. Only what a
+    rule asks about and the goals are compared: nothing else has to do with what the rules will do. What may fail or
+    needs nature is done one by one.
+    """
+    step, fewest, since, last_move = 0, engine.open_goals, 0, -1  # the last progress, and what nature did last
+    marked: int | None = None  # after which step
+    patience = 1
+    while step < bound:
+        if marked is None and step - max(since, last_move) >= PATIENCE:
+            marked = step
+            engine.mark()
+        status = engine.run(min(bound, step + (1000 if marked is None else 1)))
+        step = engine.steps
+        if status == ExecutorStatus.NO_RULE:
+            return Stop.NO_RULE if engine.open_goals else Stop.SOLVED, ""
+        if status == ExecutorStatus.FOUND:
+            action, move = engine.action, None
+            if not engine.is_applicable():
+                return Stop.NOT_APPLICABLE, str(action)
+            schema = engine.domain.schemas[action.name]
             if not schema.is_deterministic:
-                outcome, chosen = self.moves[self.engine.steps] = self.nature.move(schema)
-                kinds = {chosen[variable.name]: variable.type for variable in schema.outcomes[outcome].chosen}
-                self.engine.declare(kinds)
-            self.engine.apply(schema, outcome, (*action.arguments, *chosen.values()))
-        return None
-
-    def _stopped(self, stop: Stop, detail: str = "") -> Solution:
-        """Return the solution so far, which ends for this reason."""
-        return Solution(stop, Plan(self.engine.actions(), self.moves), self.engine.open_goals, detail)
+                known, last_move = len(nature.objects), step
+                move = moves[step] = nature.move(schema)
+                if len(nature.objects) > known:
+                    engine.declare({move.binding[v.name]: v.type for v in schema.outcomes[move.outcome].chosen})
+            engine.apply(*effects_of(engine.domain, action, move))
+            step += 1
+        if engine.open_goals < fewest:
+            fewest, since = engine.open_goals, step
+        if marked is not None:
+            if engine.is_back and last_move < marked:
+                return Stop.LOOP, f"to the rules the state after step {marked} came back after step {step}"
+            if step - marked >= patience:
+                marked, patience = step, 2 * patience
+                engine.mark()
+    return Stop.STEP_BOUND if engine.open_goals else Stop.SOLVED, ""
 
 
 def unpacked(problem: Problem | PackedProblem) -> Problem:
@@ -145,16 +127,18 @@ def final_state(domain: Domain, problem: Problem, plan: Plan) -> tuple[Facts, di
         if move is not None:
             chosen = domain.schemas[action.name].outcomes[move.outcome].chosen
             objects |= {move.binding[v.name]: v.type for v in chosen if move.binding[v.name] not in objects}
-        outcome = outcome_of(domain, action, move)
-        state -= outcome.delete
-        state |= outcome.add
+        added, deleted = effects_of(domain, action, move)
+        state -= deleted
+        state |= added
     return frozenset(state), objects
 
 
-def outcome_of(domain: Domain, action: Action, move: NaturesMove | None) -> Outcome:
-    """Return what an action changes, given what nature did where there was a choice."""
+def effects_of(domain: Domain, action: Action, move: NaturesMove | None) -> tuple[Facts, Facts]:
+    """Return which facts an action adds and deletes, given what nature did where there was a choice."""
     schema = domain.schemas[action.name]
-    binding = dict(zip((p.name for p in schema.parameters), action.arguments, strict=True))
-    if move is None:
-        return bind_outcome(schema.outcomes[0], binding)
-    return bind_outcome(schema.outcomes[move.outcome], {**binding, **move.binding})
+    binding = dict(zip([p.name for p in schema.parameters], action.arguments, strict=True))
+    outcome = schema.outcomes[move.outcome if move else 0]
+    if move:
+        binding |= move.binding
+    added = substitute_all(outcome.add, binding)
+    return added, substitute_all(outcome.delete, binding) - added

@@ -20,14 +20,14 @@ Row = tuple[str, ...]
 Slots = list[Any]
 Visit = Callable[[Slots], Any]
 Terms = Sequence[int | str]  # places among given values, and constants
-Effect = tuple[Relation, Terms]
+Effects = tuple[list[tuple[Relation, Terms]], list[tuple[Relation, Terms]]]  # what comes, and what goes
 Served = tuple[Relation, Relation, Terms]  # a goal among facts, and among those that are served
 
 
 class ExecutorStatus:
     """What an executor says: done, or why it stopped. To go on, it may need the plan of a rule: the one `unplanned`."""
 
-    DONE, NO_RULE, FOUND, PLAN, CHANGED = range(5)
+    DONE, NO_RULE, FOUND, PLAN = range(4)
 
 
 def picker(places: Sequence[int]) -> Callable[[Sequence[str]], Row]:
@@ -74,7 +74,6 @@ class IndexedRows:
     def __init__(self, rows: Iterable[Row] = ()) -> None:
         self.rows = set(rows)
         self.goals: set[Row] = set()  # of the predicate whose facts these are
-        self.is_watched = False
         self.when_present: list[Dependent] = []
         self.when_absent: list[Dependent] = []
         self._indexes: dict[tuple[int, ...], tuple[Callable[[Row], Row], dict[Row, set[Row]]]] = {}
@@ -153,7 +152,7 @@ class ExecutorRule:
     needs: list[IndexedRows]  # if one of them is empty the rule does not apply
     goal: list[tuple[Relation, Relation, Callable[[Row], Row]]]  # that it serves: among facts, as served, and its terms
     arguments: Callable[[Row], Row]
-    operation: int  # what the action does, if that is certain
+    effects: list[tuple[Any, Any]]  # what the action adds and deletes for an instance, if that is certain
     first: Callable[[], Row | None] | None = None  # once it is planned
     every: Callable[[], list[Row]] = list
 
@@ -165,21 +164,18 @@ class Executor:
         self._commits, self._most_work = commits, most_work
         self._relations: dict[str, IndexedRows] = {}
         self._views: dict[Relation, IndexedView] = {}
-        self._operations: list[tuple[list[tuple[Relation, Any]], list[tuple[Relation, Any]]]] = []
         self._rules: list[ExecutorRule] = []
         self._at_first: list[ExecutorRule] = []  # those that come for the first time
         self._serving: list[ExecutorRule] = []  # and those that come again
-        self._served: list[Atom] = []  # the goal fact that is being served, and that it is
         self._done: list[tuple[int, Row]] = []
         self._work = 0
         self.open_goals = 0
+        self.served: list[Atom] = []  # the goal fact that is being served, and that it is
         self.unplanned = -1  # the number of the rule whose plan is needed
         self.chosen = -1  # the place of the rule found last, or to blame for too much work
         self.found: Row = ()
         self.arguments: Row = ()
         self.instances: list[Row] = []
-        self.came: list[Atom] = []  # facts of watched relations, since they were last taken
-        self.went: list[Atom] = []
 
     # Building
 
@@ -190,18 +186,8 @@ class Executor:
             self._relations[facts].goals = self._relations[name].rows
             self.open_goals += len(self._relations[name].rows - self._relations[facts].rows)
 
-    def watch(self, name: str) -> None:
-        """From now on, note what changes in a relation."""
-        self._relations[name].is_watched = True
-
-    def add_operation(self, adds: Iterable[Effect], deletes: Iterable[Effect]) -> int:
-        """Add what an action does: for each effect the relation and its terms, which are places or constants."""
-        added, deleted = ([(name, filled(terms)) for name, terms in effects] for effects in (adds, deletes))
-        self._operations.append((added, deleted))
-        return len(self._operations) - 1
-
     def add_rule(
-        self, place: int, needs: Iterable[str], goal: Sequence[Served], arguments: Terms, operation: int
+        self, place: int, needs: Iterable[str], goal: Iterable[Served], arguments: Terms, effects: Iterable[Effects]
     ) -> None:
         """Add what can be said of a rule before its joins are planned.
 
@@ -209,7 +195,8 @@ class Executor:
         """
         served = [(facts, served, filled(terms)) for facts, served, terms in goal]
         needed = [self._relations[name] for name in needs]
-        rule = ExecutorRule(len(self._rules), place, needed, served, filled(arguments), operation)
+        done = [([(r, filled(t)) for r, t in adds], [(r, filled(t)) for r, t in deletes]) for adds, deletes in effects]
+        rule = ExecutorRule(len(self._rules), place, needed, served, filled(arguments), done)
         self._rules.append(rule)
         (self._at_first if rule.number == place else self._serving).append(rule)
 
@@ -246,12 +233,12 @@ class Executor:
         for name, positive, others, binds, same in plan.changes:
             relation, slots = self._relations[name], list(plan.values)
             put, take = (
-                self._change(binder(binds, same), self._join(others, then), slots) for then in (view.put, view.take)
+                self._following(binder(binds, same), self._join(others, then), slots) for then in (view.put, view.take)
             )
             (relation.when_present if positive else relation.when_absent).append(Dependent(put, take))
         self._relations[plan.relation] = view.keys
 
-    def _change(self, bind: Callable[[Row, Slots], bool], join: Visit, slots: Slots) -> Callable[[Row], None]:
+    def _following(self, bind: Callable[[Row, Slots], bool], join: Visit, slots: Slots) -> Callable[[Row], None]:
         return lambda row: join(slots) if bind(row, slots) else None
 
     def _join(self, steps: Sequence[Step], then: Visit) -> Visit:
@@ -343,7 +330,7 @@ class Executor:
 
     def _stay(self) -> int:
         """Replace what was chosen by what serves the goal that the last choice served, if it serves another one."""
-        chosen, found, before = self.chosen, self.found, self._served
+        chosen, found, before = self.chosen, self.found, self.served
         goal = [
             Atom(name, terms(found)) for facts, served, terms in self._rules[chosen].goal for name in (facts, served)
         ]
@@ -354,7 +341,7 @@ class Executor:
             self.chosen, self.found = chosen, found
         if before != goal:
             self.set(goal[1:], before[1:])
-            self._served = goal
+            self.served = goal
         return ExecutorStatus.FOUND
 
     def every(self, number: int) -> int:
@@ -373,46 +360,39 @@ class Executor:
 
     # Acting
 
-    def set(self, came: Iterable[Atom], went: Iterable[Atom]) -> None:
-        """Make facts hold and others cease to, as far as there are relations of their predicates."""
-        for facts, present in ((came, True), (went, False)):  # in this order fewer views fall empty in between
-            for fact in facts:
-                relation, row = self._relations.get(fact[0]), fact[1]
-                if relation is not None and (row in relation.rows) != present:
-                    (relation.add if present else relation.remove)(row)
-                    if row in relation.goals:
-                        self.open_goals += -1 if present else 1
-                    if relation.is_watched:
-                        (self.came if present else self.went).append(fact)
+    def set(self, came: Iterable[Atom], went: Iterable[Atom]) -> tuple[list[Atom], list[Atom]]:
+        """Make facts hold and others cease to, as far as they are in relations; return what has changed."""
+        return self._change(came, True), self._change(went, False)  # in this order fewer views fall empty in between
 
-    def apply(self, operation: int, arguments: Row) -> None:
-        """Carry out the chosen action."""
-        adds, deletes = self._operations[operation]
-        added = [Atom(name, terms(arguments)) for name, terms in adds]
-        deleted = [Atom(name, terms(arguments)) for name, terms in deletes]
-        self.set(added, [fact for fact in deleted if fact not in added])
+    def _change(self, facts: Iterable[Atom], present: bool) -> list[Atom]:
+        changed = []
+        for fact in facts:
+            relation, row = self._relations.get(fact[0]), fact[1]
+            if relation is not None and (row in relation.rows) != present:
+                (relation.add if present else relation.remove)(row)
+                if row in relation.goals:
+                    self.open_goals += -1 if present else 1
+                changed.append(fact)
+        return changed
+
+    def apply(self, came: Iterable[Atom], went: Iterable[Atom]) -> tuple[list[Atom], list[Atom]]:
+        """Note that the chosen action is carried out, with these effects; return what has changed."""
         self._done.append((self.chosen, self.arguments))
+        return self.set(came, went)
 
-    def run(self, bound: int) -> int:
-        """Choose and act until there are `bound` actions, or something is to be done or decided elsewhere."""
+    def run(self, bound: int, pauses: bool) -> int:
+        """Choose and act until `bound` actions are done, or one is to be done elsewhere, as all are if it pauses."""
         while len(self._done) < bound:
             status = self.choose() if self.open_goals else ExecutorStatus.NO_RULE
             if status != ExecutorStatus.FOUND:
                 return status
             rule = self._rules[self.chosen]
             self.arguments = rule.arguments(self.found)
-            if rule.operation < 0:
+            if pauses or not rule.effects:
                 return ExecutorStatus.FOUND
-            self.apply(rule.operation, self.arguments)
-            if self.came or self.went:
-                return ExecutorStatus.CHANGED
+            added, deleted = ([Atom(r, terms(self.found)) for r, terms in each] for each in rule.effects[0])
+            self.apply(added, [fact for fact in deleted if fact not in added])
         return ExecutorStatus.DONE
-
-    def take_changes(self) -> tuple[list[Atom], list[Atom]]:
-        """Return the facts of watched relations that came and those that went, since they were last taken."""
-        changes = self.came, self.went
-        self.came, self.went = [], []
-        return changes
 
     @property
     def steps(self) -> int:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
 from itertools import chain, compress
 from typing import Any
 
@@ -31,9 +31,9 @@ from bilevel.rules.engine.join_plan import (
 )
 from bilevel.rules.matching import Match, direct_waits, predecessors
 from bilevel.rules.rule import Rule, orders_of
-from bilevel.symbolic.domain import EQUALITY, Action, Atom, BadInput, Domain, Facts, Problem, Schema
+from bilevel.symbolic.domain import EQUALITY, Action, Atom, BadInput, Domain, Facts, Problem
 from bilevel.symbolic.packed import NUMBER, Names, PackedProblem, Rows
-from bilevel.symbolic.semantics import ground, is_trivial_equality, substitute_all
+from bilevel.symbolic.semantics import bind_outcome, ground, is_trivial_equality, substitute_all
 
 COMPILED = "bilevel.native.executor"
 FEW_OBJECTS = 100  # with no more of them the executor in Python is quicker
@@ -115,7 +115,9 @@ class RuleEngine:
         self._required = self._required_relations()
         self._kinds = [(name, name.removeprefix("type ")) for name in self._required if name.startswith("type ")]
         self._derivers: list[Closure | Waiting] = []
-        self._types, self._objects, self._watches = set[Atom](), dict[str, str](), False
+        self._types, self._objects = set[Atom](), dict[str, str]()
+        self._pauses = False  # whether each action has to be carried out from here
+        self._differences: set[Atom] | None = None  # to how things stood when that was last to be kept in mind
         self.executor: Any
         if (
             isinstance(problem, PackedProblem)
@@ -143,9 +145,11 @@ class RuleEngine:
         """Begin with a state, a goal and objects."""
         self._state, self._goal, self._objects, self._types = state, goal, dict(objects), self._types_of(objects)
         closures = [Closure(name) for name in self._closures]
-        waiting = Waiting(direct_waits(self._orders, self.domain, goal, state, objects) if self._orders else {})
-        self._derivers = [*closures, waiting]
-        facts = [waiting.update((), goal - state)[0], *(closure.update(state, ())[0] for closure in closures)]
+        facts, self._derivers = [closure.update(state, ())[0] for closure in closures], [*closures]
+        if self._orders:
+            waiting = Waiting(direct_waits(self._orders, self.domain, goal, state, objects))
+            facts.append(waiting.update((), goal - state)[0])
+            self._derivers.append(waiting)
         tables = {path: path_rows(links_of(path, state)) for path in self._paths}
         for name, terms in chain(state, self._types, *facts, (Atom(f"goal {name}", terms) for name, terms in goal)):
             tables.setdefault(name, []).append(terms)
@@ -156,14 +160,10 @@ class RuleEngine:
         else:
             self.executor = Executor(self._commit, MOST_WORK)
         self._begin(tables)
-        sources = {*self._closures, *(fact.predicate for fact in (goal if self._orders else ()))}
-        self._watches = bool(sources)
-        for name in sources:
-            self.executor.watch(name)
+        self._pauses = bool(self._derivers)
 
     def _begin(self, tables: Mapping[str, Table]) -> None:
         """Hand over the rows of all relations that matter, and what can be said of rules before joins are planned."""
-        self.differences = set[Atom]()
         self._arities = dict(self._required)
         for name in [name.removeprefix("goal ") for name in tables if name.startswith("goal ")]:
             arity = predicate_of(name, self.domain).arity
@@ -181,7 +181,6 @@ class RuleEngine:
                 changing.add(name)
         queries = tuple(query for _, query in self._queries)
         self._planner = planner_for(queries, frozenset(changing), tuple(degrees))
-        self._operation = cache(self._add_operation)
         for place, query in self._queries:
             self._add_rule(place, query)
 
@@ -194,19 +193,19 @@ class RuleEngine:
             sorted({literal.relation for literal in query.literals if literal.enumerable}),
             [(Relation(name), Relation(f"served {name}"), _placed(terms, places)) for name, terms in goals],
             _placed(rule.action.arguments, places),
-            self._operation(rule.action.name, 0) if is_certain else -1,
+            [self._effects_of(rule, places)] if is_certain else [],
         )
 
-    def _add_operation(self, name: str, number: int) -> int:
-        """Hand over what an outcome of a schema does, and return the number for it."""
-        schema = self.domain.schemas[name]
-        outcome = schema.outcomes[number]
-        places = {p.name: place for place, p in enumerate((*schema.parameters, *outcome.chosen))}
-        effects = [
-            [(Relation(a.predicate), _placed(a.terms, places)) for a in sorted(atoms) if a.predicate in self._arities]
+    def _effects_of(self, rule: Rule, places: Mapping[str, int]) -> tuple[list[Any], list[Any]]:
+        """Return which facts a rule's action adds and deletes, given the places of values."""
+        schema = self.domain.schemas[rule.action.name]
+        binding = dict(zip((p.name for p in schema.parameters), rule.action.arguments, strict=True))
+        outcome = bind_outcome(schema.outcomes[0], binding)
+        adds, deletes = (
+            [(Relation(name), _placed(terms, places)) for name, terms in sorted(atoms) if name in self._arities]
             for atoms in (outcome.add, outcome.delete - outcome.add)
-        ]
-        return int(self.executor.add_operation(*effects))
+        )
+        return adds, deletes
 
     def _types_of(self, objects: Mapping[str, str]) -> set[Atom]:
         """Return what rules ask about the types of objects, as facts."""
@@ -216,13 +215,11 @@ class RuleEngine:
     # Asking
 
     def _ask(self, question: Callable[..., Any], *given: Any) -> Any:
-        """Ask the executor, plan the rules that must be planned for the answer, and find what follows from changes."""
+        """Ask the executor, and plan the rules that must be planned for the answer."""
         try:
             while (answer := question(*given)) == ExecutorStatus.PLAN:
                 number = self.executor.unplanned
                 self.executor.plan_rule(number, *self._planner.plan(number))
-            if self._watches:
-                self._derive()
         except OverflowError:
             raise RuleTooCostly(self.rules[self.executor.chosen]) from None
         return answer
@@ -255,14 +252,14 @@ class RuleEngine:
 
     def follow(self, state: Facts, goal: Facts | None = None, objects: Mapping[str, str] | None = None) -> None:
         """Bring the engine up to date; where only facts and objects differ from before, these alone are handed on."""
-        goal, objects = self._goal if goal is None else goal, self._objects if objects is None else objects
-        has_new_objects = objects != self._objects
-        if goal != self._goal or (has_new_objects and self._orders) or self._has_new_links(state):
-            self._start(state, goal, objects)
+        has_new_objects = objects is not None and objects != self._objects
+        has_new_goal = goal is not None and goal is not self._goal and goal != self._goal
+        if has_new_goal or (has_new_objects and self._orders) or self._has_new_links(state):
+            self._start(state, self._goal if goal is None else goal, self._objects if objects is None else objects)
             return
-        self._ask(self.executor.set, state - self._state, self._state - state)
+        self._change(self.executor.set, state - self._state, self._state - state)
         self._state = state
-        if has_new_objects:
+        if objects is not None and has_new_objects:
             types = self._types_of(objects)
             self._ask(self.executor.set, types - self._types, self._types - types)
             self._types, self._objects = types, dict(objects)
@@ -278,24 +275,19 @@ class RuleEngine:
         self._types |= types
         self._objects |= objects
 
-    def _derive(self) -> None:
-        """Bring up to date what follows from the facts that have changed."""
-        came, went = self.executor.take_changes()
-        self.differences.symmetric_difference_update((*came, *went))
-        for deriver in self._derivers if came or went else ():
-            self.executor.set(*deriver.update(came, went))
+    def _change(self, change: Callable[..., Any], came: Iterable[Atom], went: Iterable[Atom]) -> None:
+        """Have the executor change facts, and what follows from them."""
+        came, went = self._ask(change, came, went)
+        if self._differences is not None:
+            self._differences.symmetric_difference_update((*came, *went))
+        for deriver in self._derivers:
+            self._ask(self.executor.set, *deriver.update(came, went))
 
     # Acting
 
-    def apply(self, schema: Schema, outcome: int, values: tuple[str, ...]) -> None:
-        """Carry out the chosen action with this outcome of its schema, given its arguments and what nature chose."""
-        self._ask(self.executor.apply, self._operation(schema.name, outcome), values)
-
     def run(self, bound: int) -> int:
         """Choose and act until so many actions are done, or the executor cannot go on by itself; return its status."""
-        while (status := self._ask(self.executor.run, bound)) == ExecutorStatus.CHANGED:
-            pass
-        return int(status)
+        return int(self._ask(self.executor.run, bound, self._pauses))
 
     @property
     def action(self) -> Action:
@@ -311,17 +303,23 @@ class RuleEngine:
             return False
         return not any(holds(fact) for fact in action.condition.negative if fact.predicate != EQUALITY)
 
+    def apply(self, added: Facts, deleted: Facts) -> None:
+        """Carry out that action, which has these effects."""
+        self._change(self.executor.apply, added, deleted)
+
     @property
     def steps(self) -> int:
         """How many actions were done in runs."""
         return int(self.executor.steps)
 
     def mark(self) -> None:
-        """From now on, keep the differences to how things stand: facts, and the goal that is being served."""
-        for name in self._arities:
-            if name in self.domain.predicates or name.startswith("served "):
-                self.executor.watch(name)
-        self._watches, self.differences = True, set()
+        """Keep in mind how things stand: facts that rules ask about, and the goal that is being served."""
+        self._pauses, self._differences, self._served_then = True, set[Atom](), self.executor.served
+
+    @property
+    def is_back(self) -> bool:
+        """Whether things stand as they did then."""
+        return not self._differences and self.executor.served == self._served_then
 
     def actions(self) -> Sequence[Action]:
         """Return what was done in runs."""
