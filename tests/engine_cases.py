@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from unittest.mock import patch
 
 from bilevel.rules.derived import PATH, can_be_chained, closure, path_predicates, static_predicates
-from bilevel.rules.engine import RuleEngine
+from bilevel.rules.engine import RuleEngine, effects_of, rule_engine
 from bilevel.rules.matching import Match, matches_in_order, output_variables
 from bilevel.rules.rule import GoalOrder, Rule
 from bilevel.symbolic.domain import (
@@ -22,7 +24,6 @@ from bilevel.symbolic.domain import (
     Problem,
     Schema,
 )
-from bilevel.symbolic.semantics import bind_outcome, progress
 
 TYPES = {"box": "thing", "disc": "thing", "thing": "object", "spot": "object"}
 KINDS = ["box", "disc", "thing", "spot", "object"]
@@ -161,7 +162,7 @@ def follow(seed: int, updates: int, is_compiled: bool) -> None:
     fixed = static_predicates(domain) if orders else []
     objects = random_objects(rng)
     state, goal = random_facts(rng, domain, objects, 14), random_facts(rng, domain, objects, 6)
-    engine = RuleEngine(rules, domain, Problem("", "", objects, state, goal), is_compiled=is_compiled)
+    engine = engine_for(rules, domain, Problem("", "", objects, state, goal), is_compiled)
     for _ in range(updates):
         matches = list(matches_in_order(rules, domain, state, goal, objects))
         expected = list(dict.fromkeys(map(outputs, matches)))
@@ -182,9 +183,13 @@ def follow(seed: int, updates: int, is_compiled: bool) -> None:
         engine.follow(state, goal, objects)
 
 
+def engine_for(rules: Sequence[Rule], domain: Domain, problem: Problem, is_compiled: bool) -> RuleEngine:
+    """An engine with one of the executors."""
+    with patch.object(rule_engine, "FEW_OBJECTS", -1 if is_compiled else sys.maxsize):
+        return RuleEngine(rules, domain, problem)
+
+
 def apply(engine: RuleEngine, domain: Domain, state: Facts, match: Match) -> Facts:
-    schema = domain.schemas[match.action.name]
-    binding = dict(zip((p.name for p in schema.parameters), match.action.arguments, strict=True))
-    outcome = bind_outcome(schema.outcomes[0], binding)
-    engine.apply(outcome.add, outcome.delete - outcome.add)
-    return progress(state, outcome)
+    added, deleted = effects_of(domain, match.action)
+    engine.apply(added, deleted)
+    return (state - deleted) | added

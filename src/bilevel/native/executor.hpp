@@ -154,7 +154,7 @@ struct Rule {
 
 class Executor {
  public:
-  enum Status { DONE, NO_RULE, FOUND, PLAN };
+  enum Status { DONE, NO_RULE, FOUND, PLAN, CHANGED };
 
   Order order;
   bool commits = false;
@@ -171,6 +171,7 @@ class Executor {
   std::vector<int> done;
   Objects done_arguments;
   int64_t open_goals = 0;
+  std::vector<std::pair<int, Objects>> came, went;  // what the last action has changed, if a run was to stop there
 
   // Building
 
@@ -280,23 +281,25 @@ class Executor {
     done_arguments.insert(done_arguments.end(), arguments.begin(), arguments.end());
   }
 
-  // Choose and act until there are `bound` actions, or one is to be carried out from elsewhere, as all are if it pauses.
-  Status run(size_t bound, bool pauses) {
+  // Choose and act until there are `bound` actions, or one is to be carried out elsewhere; or for one step.
+  Status run(size_t bound, bool stops) {
     while (done.size() < bound) {
       Status status = open_goals ? choose() : NO_RULE;
       if (status != FOUND) return status;
       const Rule& rule = rules_[chosen];
       values_of(rule.arguments, found, arguments);
-      if (pauses || !rule.is_certain) return FOUND;
+      if (!rule.is_certain) return FOUND;
       note();
-      for (const Effect& effect : rule.adds) {
-        values_of(effect.terms, found, row_);
-        set(*effect.source, row_.data(), true);
+      for (bool present : {true, false}) {
+        auto& changes = present ? came : went;
+        changes.clear();
+        for (const Effect& effect : present ? rule.adds : rule.deletes) {
+          values_of(effect.terms, found, row_);
+          if (!present && is_added(rule.adds, effect)) continue;
+          if (set(*effect.source, row_.data(), present) && stops) changes.emplace_back(effect.source->number, row_);
+        }
       }
-      for (const Effect& effect : rule.deletes) {
-        values_of(effect.terms, found, row_);
-        if (!is_added(rule.adds, effect)) set(*effect.source, row_.data(), false);
-      }
+      if (stops) return CHANGED;
     }
     return DONE;
   }

@@ -7,11 +7,13 @@ It has numbers for objects, their places in the order of names; those that come 
 from bisect import bisect
 from libc.stdint cimport int64_t
 from libcpp cimport bool
+from libcpp.pair cimport pair
 from libcpp.string cimport string
 from libcpp.vector cimport vector
 
 from array import array
 
+from bilevel.symbolic.domain import Atom
 from bilevel.symbolic.packed import PackedActions, Names, Rows
 
 
@@ -27,6 +29,7 @@ cdef extern from "executor.hpp" namespace "bilevel" nogil:
         Order order
         bool commits
         int64_t most_work, open_goals
+        vector[pair[int, vector[int]]] came, went
         int unplanned, chosen
         vector[int] found, arguments, done, done_arguments
         vector[vector[int]] instances
@@ -117,9 +120,9 @@ cdef class Executor:
 
     # Building
 
-    def add_relation(self, name, int arity, rows, facts=""):
-        cdef vector[int] terms, row
-        cdef int nothing = 0, before = self.relations[facts] if facts else -1
+    def add_relation(self, name, int arity, rows):
+        cdef vector[int] terms
+        cdef int nothing = 0, facts = self.relations[name[5:]] if name.startswith("goal ") else -1
         cdef int[::1] packed
         cdef const int* at
         cdef size_t count
@@ -132,7 +135,7 @@ cdef class Executor:
                 for term in each:
                     terms.push_back(self.number(term))
             at = terms.data()
-        self.relations[name] = self.it.add_relation(arity, at, count, before)
+        self.relations[name] = self.it.add_relation(arity, at, count, facts)
 
     def add_rule(self, int place, *plan):
         self.it.add_rule(place, self.planned(plan))
@@ -174,11 +177,19 @@ cdef class Executor:
         self.it.note()
         return self.set(came, went)
 
-    def run(self, size_t bound, bool pauses):
+    def run(self, size_t bound, bool stops):
         cdef int status
         with nogil:
-            status = self.it.run(bound, pauses)
+            status = self.it.run(bound, stops)
         return status
+
+    @property
+    def changes(self):
+        return self.facts(self.it.came), self.facts(self.it.went)
+
+    cdef list facts(self, vector[pair[int, vector[int]]]& rows):
+        names = [*self.relations]
+        return [Atom(names[1 + relation], self.named(row)) for relation, row in rows]
 
     @property
     def open_goals(self):

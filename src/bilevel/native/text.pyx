@@ -157,7 +157,7 @@ cdef class _Reader:
         while True:
             self.next()
             if self.token == NAME:
-                self.add_object(self.scanner.word)
+                self.given.push_back(pair[string, int32_t](self.scanner.word, <int32_t>self.given.size()))
                 untyped += 1
                 continue
             kind = 0  # the root type's number
@@ -173,16 +173,12 @@ cdef class _Reader:
             if self.token == CLOSE:
                 return 0
 
-    cdef int add_object(self, const string& name) except -1:
-        self.given.push_back(pair[string, int32_t](name, <int32_t>self.given.size()))
-        return 0
-
     cdef int sort_objects(self) except -1:
         """Number the objects, and the domain's constants, by their names; a constant may be declared again."""
         cdef int32_t own = self.given.size()
         type_names = types_of(self.domain)
         for constant, kind in self.domain.constants.items():
-            self.add_object(constant.encode())
+            self.given.push_back(pair[string, int32_t](constant.encode(), <int32_t>self.given.size()))
             self.given_kinds.push_back(type_names.index(kind))
         sort(self.given.begin(), self.given.end())
         self.objects.reserve(self.given.size())

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 from bilevel.planning.planner import Status
 from bilevel.planning.planners import plan
+from bilevel.rules.engine import effects_of
 from bilevel.rules.rule import Rule
-from bilevel.rules.solving import Solution, Stop, effects_of, final_state, solve, unpacked
+from bilevel.rules.solving import Solution, Stop, final_state, solve, unpacked
 from bilevel.symbolic.domain import BadInput, Domain, Problem
 from bilevel.symbolic.packed import PackedProblem
 from bilevel.symbolic.plans import Plan
@@ -57,7 +58,7 @@ def _fewest_open_goals(domain: Domain, problem: Problem, plan: Plan) -> int:
     open_goals = problem.goal - problem.state
     counts = [len(open_goals)]
     for action in plan.actions:
-        added, deleted = effects_of(domain, action, None)
+        added, deleted = effects_of(domain, action)
         open_goals = (open_goals | (deleted & problem.goal)) - added
         counts.append(len(open_goals))
     return counts.index(min(counts))

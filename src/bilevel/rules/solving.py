@@ -7,13 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from bilevel.rules.engine import RuleEngine
+from bilevel.rules.engine import RuleEngine, effects_of
 from bilevel.rules.engine.executor import ExecutorStatus
 from bilevel.rules.rule import Rule
-from bilevel.symbolic.domain import Action, Atom, Domain, Facts, Problem
+from bilevel.symbolic.domain import Atom, Domain, Facts, Problem
 from bilevel.symbolic.packed import PackedProblem, no_garbage_collection
 from bilevel.symbolic.plans import Nature, NaturesMove, Plan
-from bilevel.symbolic.semantics import substitute_all
 
 PATIENCE = 10_000  # steps without a new low of open goals and without nature's doing, before circles are looked for
 
@@ -131,14 +130,3 @@ def final_state(domain: Domain, problem: Problem, plan: Plan) -> tuple[Facts, di
         state -= deleted
         state |= added
     return frozenset(state), objects
-
-
-def effects_of(domain: Domain, action: Action, move: NaturesMove | None) -> tuple[Facts, Facts]:
-    """Return which facts an action adds and deletes, given what nature did where there was a choice."""
-    schema = domain.schemas[action.name]
-    binding = dict(zip([p.name for p in schema.parameters], action.arguments, strict=True))
-    outcome = schema.outcomes[move.outcome if move else 0]
-    if move:
-        binding |= move.binding
-    added = substitute_all(outcome.add, binding)
-    return added, substitute_all(outcome.delete, binding) - added

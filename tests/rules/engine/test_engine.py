@@ -14,7 +14,7 @@ from bilevel.rules.matching import Match, matches_in_order
 from bilevel.rules.rule_file import parse_rules
 from bilevel.symbolic.domain import NO_FACTS, Action, Atom, BadInput, Facts, Problem
 from bilevel.symbolic.pddl import parse_domain
-from engine_cases import follow, random_domain, random_facts, random_objects, random_rule
+from engine_cases import engine_for, follow, random_domain, random_facts, random_objects, random_rule
 
 
 @pytest.mark.parametrize("is_compiled", [True, False])
@@ -71,7 +71,7 @@ def test_the_first_of_many_is_found_whenever_their_names_came(order: str, is_com
     rules = parse_rules(f"{VARIABLES}2: new(?b) & goal read(?b, ?r) -> lend(?b, ?r)", domain=SHELF)
     goal = frozenset(Atom("read", (name, "r")) for name in names)
     state = frozenset(Atom("new", (name,)) for name in known)
-    engine = RuleEngine(rules, SHELF, Problem("", "", {}, state, goal), is_compiled=is_compiled)
+    engine = engine_for(rules, SHELF, Problem("", "", {}, state, goal), is_compiled)
     for name in later:
         state |= {Atom("new", (name,))}
         if rng.random() < 0.7:
@@ -86,7 +86,7 @@ def test_the_first_of_many_is_found_whenever_their_names_came(order: str, is_com
 def test_pairs_come_and_go(is_compiled: bool) -> None:
     rng = random.Random(1)
     rules = parse_rules(f"{VARIABLES}1: lent(?b, ?r) & not read(?b, ?r) -> lend(?b, ?r)", domain=SHELF)
-    engine = RuleEngine(rules, SHELF, Problem("", "", {}, NO_FACTS, NO_FACTS), is_compiled=is_compiled)
+    engine = engine_for(rules, SHELF, Problem("", "", {}, NO_FACTS, NO_FACTS), is_compiled)
     facts = NO_FACTS
     for _ in range(1000):
         facts ^= {Atom(rng.choice(["lent", "read"]), (f"b{rng.randrange(20)}", f"r{rng.randrange(20)}"))}
@@ -116,7 +116,7 @@ def test_a_rule_with_too_many_combinations_is_named(
     state |= {Atom("read", (f"b{one}", f"b{other}")) for one in range(200) for other in range(200)}
     problem = Problem("", "", {f"b{n}": "book" for n in range(200)}, state, NO_FACTS)
     with pytest.raises(BadInput, match=r"some\.rules:3: .* too many combinations"):
-        RuleEngine(parse_rules(text, "some.rules"), SHELF, problem, is_compiled=is_compiled).choose()
+        engine_for(parse_rules(text, "some.rules"), SHELF, problem, is_compiled).choose()
 
 
 def test_too_many_paths_are_an_error_that_names_the_predicate(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,7 +27,7 @@ Served = tuple[Relation, Relation, Terms]  # a goal among facts, and among those
 class ExecutorStatus:
     """What an executor says: done, or why it stopped. To go on, it may need the plan of a rule: the one `unplanned`."""
 
-    DONE, NO_RULE, FOUND, PLAN = range(4)
+    DONE, NO_RULE, FOUND, PLAN, CHANGED = range(5)
 
 
 def picker(places: Sequence[int]) -> Callable[[Sequence[str]], Row]:
@@ -176,15 +176,17 @@ class Executor:
         self.found: Row = ()
         self.arguments: Row = ()
         self.instances: list[Row] = []
+        self.changes: tuple[list[Atom], list[Atom]] = [], []  # what the last action of a run has changed
 
     # Building
 
-    def add_relation(self, name: Relation, arity: int, rows: Iterable[Row], facts: str = "") -> None:
+    def add_relation(self, name: Relation, arity: int, rows: Iterable[Row]) -> None:
         """Add a relation with its rows; one of goals comes after that of the facts that achieve them."""
-        self._relations[name] = IndexedRows(rows)
-        if facts:
-            self._relations[facts].goals = self._relations[name].rows
-            self.open_goals += len(self._relations[name].rows - self._relations[facts].rows)
+        relation = self._relations[name] = IndexedRows(rows)
+        if name.startswith("goal "):
+            facts = self._relations[name.removeprefix("goal ")]
+            facts.goals = relation.rows
+            self.open_goals += len(relation.rows - facts.rows)
 
     def add_rule(
         self, place: int, needs: Iterable[str], goal: Iterable[Served], arguments: Terms, effects: Iterable[Effects]
@@ -380,18 +382,20 @@ class Executor:
         self._done.append((self.chosen, self.arguments))
         return self.set(came, went)
 
-    def run(self, bound: int, pauses: bool) -> int:
-        """Choose and act until `bound` actions are done, or one is to be done elsewhere, as all are if it pauses."""
+    def run(self, bound: int, stops: bool) -> int:
+        """Choose and act until there are `bound` actions, or one is to be carried out elsewhere; or for one step."""
         while len(self._done) < bound:
             status = self.choose() if self.open_goals else ExecutorStatus.NO_RULE
             if status != ExecutorStatus.FOUND:
                 return status
             rule = self._rules[self.chosen]
             self.arguments = rule.arguments(self.found)
-            if pauses or not rule.effects:
+            if not rule.effects:
                 return ExecutorStatus.FOUND
             added, deleted = ([Atom(r, terms(self.found)) for r, terms in each] for each in rule.effects[0])
-            self.apply(added, [fact for fact in deleted if fact not in added])
+            self.changes = self.apply(added, [fact for fact in deleted if fact not in added])
+            if stops:
+                return ExecutorStatus.CHANGED
         return ExecutorStatus.DONE
 
     @property

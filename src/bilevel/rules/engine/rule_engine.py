@@ -33,7 +33,8 @@ from bilevel.rules.matching import Match, direct_waits, predecessors
 from bilevel.rules.rule import Rule, orders_of
 from bilevel.symbolic.domain import EQUALITY, Action, Atom, BadInput, Domain, Facts, Problem
 from bilevel.symbolic.packed import NUMBER, Names, PackedProblem, Rows
-from bilevel.symbolic.semantics import bind_outcome, ground, is_trivial_equality, substitute_all
+from bilevel.symbolic.plans import NaturesMove
+from bilevel.symbolic.semantics import ground, is_trivial_equality, substitute_all
 
 COMPILED = "bilevel.native.executor"
 FEW_OBJECTS = 100  # with no more of them the executor in Python is quicker
@@ -53,7 +54,7 @@ class RuleTooCostly(BadInput):
         )
 
 
-def is_safe(rule: Rule, domain: Domain) -> bool:
+def _is_safe(rule: Rule, domain: Domain) -> bool:
     """Return whether the rule's conditions imply its action's precondition, as those of learned rules do."""
     schema = domain.schemas[rule.action.name]
     binding = dict(zip((p.name for p in schema.parameters), rule.action.arguments, strict=True))
@@ -61,6 +62,17 @@ def is_safe(rule: Rule, domain: Domain) -> bool:
     absent = rule.absent | rule.goal_condition  # an open goal is an absent fact
     absent |= {Atom(EQUALITY, terms) for one, other in rule.inequalities for terms in ((one, other), (other, one))}
     return forbidden <= absent and all(a in rule.state_condition or is_trivial_equality(a) for a in required)
+
+
+def effects_of(domain: Domain, action: Action, move: NaturesMove | None = None) -> tuple[Facts, Facts]:
+    """Return which facts an action adds and deletes, given what nature does where there is a choice."""
+    schema = domain.schemas[action.name]
+    binding = dict(zip([p.name for p in schema.parameters], action.arguments, strict=True))
+    outcome = schema.outcomes[move.outcome if move else 0]
+    if move:
+        binding |= move.binding
+    added = substitute_all(outcome.add, binding)
+    return added, substitute_all(outcome.delete, binding) - added
 
 
 class Waiting:
@@ -90,8 +102,7 @@ class RuleEngine:
     """The facts and goals that the rules ask about, and an executor that keeps the rules' views of them.
 
     The types of the problem's objects matter where a variable's type does not follow from the facts it occurs in. With
-    `commit` the goal fact that the last rule served is served until it holds or no rule serves it. `is_compiled`
-    demands one of the executors.
+    `commit` the goal fact that the last rule served is served until it holds or no rule serves it.
     """
 
     def __init__(
@@ -101,13 +112,12 @@ class RuleEngine:
         problem: Problem | PackedProblem,
         *,
         commit: bool = False,
-        is_compiled: bool | None = None,
     ) -> None:
         self.rules = tuple(sorted(rules, key=lambda rule: rule.priority))  # stable: ties keep the given order
-        self.domain, self._commit, self._is_compiled = domain, commit, is_compiled
+        self.domain, self._commit = domain, commit
         self._closures, self._orders = sorted(closures_in(rules, domain)), orders_of(rules)
         self._paths = sorted({path.predicate for path in map(path_of, rules) if path})
-        self._safe = [is_safe(rule, domain) for rule in self.rules]
+        self._safe = [_is_safe(rule, domain) for rule in self.rules]
         self._queries = [(place, query_of(rule, domain)) for place, rule in enumerate(self.rules)]
         if commit:  # the rules again, for instances that serve the goal at hand
             goals = [sorted(rule.goal_condition) for rule in self.rules]
@@ -115,18 +125,14 @@ class RuleEngine:
         self._required = self._required_relations()
         self._kinds = [(name, name.removeprefix("type ")) for name in self._required if name.startswith("type ")]
         self._derivers: list[Closure | Waiting] = []
-        self._types, self._objects = set[Atom](), dict[str, str]()
-        self._pauses = False  # whether each action has to be carried out from here
+        self._objects = dict[str, str]()
+        self._stops = False  # whether runs have to stop at each step
         self._differences: set[Atom] | None = None  # to how things stood when that was last to be kept in mind
-        self.executor: Any
-        if (
-            isinstance(problem, PackedProblem)
-            and find(COMPILED)
-            and not (self._closures or self._orders or self._paths)
-        ):
-            self.executor = find(COMPILED).Executor(commit, MOST_WORK, problem.names)
-            self._begin(_tables_of(problem, domain, self._required))
+        is_plain = not (self._closures or self._orders or self._paths)
+        if isinstance(problem, PackedProblem) and is_plain and find(COMPILED):
+            self._begin(find(COMPILED).Executor(commit, MOST_WORK, problem.names), self._tables_of(problem))
         else:
+            self._few = FEW_OBJECTS if isinstance(problem, Problem) else -1
             whole = problem.unpacked if isinstance(problem, PackedProblem) else problem
             self._start(whole.state, whole.goal, whole.all_objects(domain))
 
@@ -143,27 +149,28 @@ class RuleEngine:
 
     def _start(self, state: Facts, goal: Facts, objects: Mapping[str, str]) -> None:
         """Begin with a state, a goal and objects."""
-        self._state, self._goal, self._objects, self._types = state, goal, dict(objects), self._types_of(objects)
+        self._state, self._goal, self._objects = state, goal, dict(objects)
         closures = [Closure(name) for name in self._closures]
-        facts, self._derivers = [closure.update(state, ())[0] for closure in closures], [*closures]
+        self._derivers = [*closures]
+        facts: list[Iterable[Atom]] = [closure.update(state, ())[0] for closure in closures]
         if self._orders:
             waiting = Waiting(direct_waits(self._orders, self.domain, goal, state, objects))
             facts.append(waiting.update((), goal - state)[0])
             self._derivers.append(waiting)
         tables = {path: path_rows(links_of(path, state)) for path in self._paths}
-        for name, terms in chain(state, self._types, *facts, (Atom(f"goal {name}", terms) for name, terms in goal)):
+        facts += [self._types_of(objects), (Atom(f"goal {name}", terms) for name, terms in goal)]
+        for name, terms in chain(state, *facts):
             tables.setdefault(name, []).append(terms)
-        is_compiled = len(objects) > FEW_OBJECTS if self._is_compiled is None else self._is_compiled
-        if is_compiled and find(COMPILED):
+        executor: Any = Executor(self._commit, MOST_WORK)
+        if len(objects) > self._few and find(COMPILED):
             names = {name for table in tables.values() for row in table for name in row}
-            self.executor = find(COMPILED).Executor(self._commit, MOST_WORK, Names.of(sorted(names.union(objects))))
-        else:
-            self.executor = Executor(self._commit, MOST_WORK)
-        self._begin(tables)
-        self._pauses = bool(self._derivers)
+            executor = find(COMPILED).Executor(self._commit, MOST_WORK, Names.of(sorted(names.union(objects))))
+        self._begin(executor, tables)
+        self._stops = bool(self._derivers)
 
-    def _begin(self, tables: Mapping[str, Table]) -> None:
+    def _begin(self, executor: Any, tables: Mapping[str, Table]) -> None:
         """Hand over the rows of all relations that matter, and what can be said of rules before joins are planned."""
+        self.executor = executor
         self._arities = dict(self._required)
         for name in [name.removeprefix("goal ") for name in tables if name.startswith("goal ")]:
             arity = predicate_of(name, self.domain).arity
@@ -173,9 +180,7 @@ class RuleEngine:
         degrees = []
         for name, arity in sorted(self._arities.items(), key=lambda each: (each[0].startswith("goal "), each)):
             rows, wanted = tables.get(name, ()), tables.get(f"goal {name}", ())  # which will be among the facts
-            self.executor.add_relation(
-                name, arity, rows, name.removeprefix("goal ") if name.startswith("goal ") else ""
-            )
+            executor.add_relation(name, arity, rows)
             degrees.append((name, degrees_of([rows, wanted], arity)))
             if name.startswith(("served ", "waiting ")) or name.endswith(MARK):
                 changing.add(name)
@@ -185,27 +190,31 @@ class RuleEngine:
             self._add_rule(place, query)
 
     def _add_rule(self, place: int, query: Query) -> None:
-        rule, places = self.rules[place], {variable: place for place, variable in enumerate(query.outputs)}
-        goals = sorted(rule.goal_condition)[:1] if self._commit else []
-        is_certain = self._safe[place] and self.domain.schemas[rule.action.name].is_deterministic
-        self.executor.add_rule(
-            place,
-            sorted({literal.relation for literal in query.literals if literal.enumerable}),
-            [(Relation(name), Relation(f"served {name}"), _placed(terms, places)) for name, terms in goals],
-            _placed(rule.action.arguments, places),
-            [self._effects_of(rule, places)] if is_certain else [],
-        )
+        """Hand over what can be said of a rule before its joins are planned; its terms are places among the outputs."""
+        rule = self.rules[place]
 
-    def _effects_of(self, rule: Rule, places: Mapping[str, int]) -> tuple[list[Any], list[Any]]:
-        """Return which facts a rule's action adds and deletes, given the places of values."""
-        schema = self.domain.schemas[rule.action.name]
-        binding = dict(zip((p.name for p in schema.parameters), rule.action.arguments, strict=True))
-        outcome = bind_outcome(schema.outcomes[0], binding)
-        adds, deletes = (
-            [(Relation(name), _placed(terms, places)) for name, terms in sorted(atoms) if name in self._arities]
-            for atoms in (outcome.add, outcome.delete - outcome.add)
-        )
-        return adds, deletes
+        def placed(terms: Iterable[str]) -> list[int | str]:
+            return [query.outputs.index(term) if term in query.outputs else term for term in terms]
+
+        def effects(atoms: Facts) -> list[tuple[Relation, list[int | str]]]:
+            return [(Relation(name), placed(terms)) for name, terms in sorted(atoms) if name in self._arities]
+
+        needs = sorted({literal.relation for literal in query.literals if literal.enumerable})
+        goals = sorted(rule.goal_condition)[:1] if self._commit else []
+        served = [(Relation(name), Relation(f"served {name}"), placed(terms)) for name, terms in goals]
+        is_certain = self._safe[place] and self.domain.schemas[rule.action.name].is_deterministic
+        done = [tuple(map(effects, effects_of(self.domain, rule.action)))] if is_certain else []
+        self.executor.add_rule(place, needs, served, placed(rule.action.arguments), done)
+
+    def _tables_of(self, problem: PackedProblem) -> dict[str, Table]:
+        """Return the rows of a problem that is numbers already, those of the types among them."""
+        tables: dict[str, Table] = {**problem.state}
+        tables |= {f"goal {name}": rows for name, rows in problem.goal.items() if rows.size}
+        for name, kind in self._kinds:
+            wanted = [self.domain.is_subtype(own, kind) for own in problem.type_names]
+            found = array(NUMBER, compress(range(len(problem.types)), map(wanted.__getitem__, problem.types)))
+            tables[name] = Rows(len(found), found)
+        return tables
 
     def _types_of(self, objects: Mapping[str, str]) -> set[Atom]:
         """Return what rules ask about the types of objects, as facts."""
@@ -260,9 +269,9 @@ class RuleEngine:
         self._change(self.executor.set, state - self._state, self._state - state)
         self._state = state
         if objects is not None and has_new_objects:
-            types = self._types_of(objects)
-            self._ask(self.executor.set, types - self._types, self._types - types)
-            self._types, self._objects = types, dict(objects)
+            before, after = self._types_of(self._objects), self._types_of(objects)
+            self._ask(self.executor.set, after - before, before - after)
+            self._objects = dict(objects)
 
     def _has_new_links(self, state: Facts) -> bool:
         """Return whether what paths are over is no longer what it was."""
@@ -270,14 +279,14 @@ class RuleEngine:
 
     def declare(self, objects: Mapping[str, str]) -> None:
         """Make new objects known, with their types."""
-        types = self._types_of(objects)
-        self._ask(self.executor.set, types, ())
-        self._types |= types
+        self._ask(self.executor.set, self._types_of(objects), ())
         self._objects |= objects
 
     def _change(self, change: Callable[..., Any], came: Iterable[Atom], went: Iterable[Atom]) -> None:
         """Have the executor change facts, and what follows from them."""
-        came, went = self._ask(change, came, went)
+        self._derive(*self._ask(change, came, went))
+
+    def _derive(self, came: Iterable[Atom], went: Iterable[Atom]) -> None:
         if self._differences is not None:
             self._differences.symmetric_difference_update((*came, *went))
         for deriver in self._derivers:
@@ -287,7 +296,9 @@ class RuleEngine:
 
     def run(self, bound: int) -> int:
         """Choose and act until so many actions are done, or the executor cannot go on by itself; return its status."""
-        return int(self._ask(self.executor.run, bound, self._pauses))
+        while (status := self._ask(self.executor.run, bound, self._stops)) == ExecutorStatus.CHANGED:
+            self._derive(*self.executor.changes)
+        return int(status)
 
     @property
     def action(self) -> Action:
@@ -314,7 +325,7 @@ class RuleEngine:
 
     def mark(self) -> None:
         """Keep in mind how things stand: facts that rules ask about, and the goal that is being served."""
-        self._pauses, self._differences, self._served_then = True, set[Atom](), self.executor.served
+        self._stops, self._differences, self._served_then = True, set[Atom](), self.executor.served
 
     @property
     def is_back(self) -> bool:
@@ -325,20 +336,3 @@ class RuleEngine:
         """Return what was done in runs."""
         done: Sequence[Action] = self.executor.actions(self.domain, [rule.action.name for rule in self.rules])
         return done
-
-
-def _placed(terms: Iterable[str], places: Mapping[str, int]) -> list[int | str]:
-    """Return the places of terms among given values; constants as they are."""
-    return [places.get(term, term) for term in terms]
-
-
-def _tables_of(problem: PackedProblem, domain: Domain, required: Iterable[Relation]) -> dict[str, Table]:
-    """Return the rows of a problem that is numbers already, the types that are required among them."""
-    tables: dict[str, Table] = {**problem.state}
-    tables |= {f"goal {name}": rows for name, rows in problem.goal.items() if rows.size}
-    for name in required:
-        if name.startswith("type "):
-            wanted = [domain.is_subtype(own, name.removeprefix("type ")) for own in problem.type_names]
-            found = array(NUMBER, compress(range(len(problem.types)), map(wanted.__getitem__, problem.types)))
-            tables[name] = Rows(len(found), found)
-    return tables
