@@ -97,7 +97,8 @@ struct Source {
   int number;
   Relation relation;
   std::vector<Change*> when_present{}, when_absent{};
-  const Relation* goals = nullptr;  // of the predicate whose facts these are
+  Relation wanted{relation.arity()};  // of goals: all of them, of which those in `relation` are open
+  Source* goals = nullptr;            // of the predicate whose facts these are
 };
 
 // For each key the values that satisfy the view's literals.
@@ -179,12 +180,14 @@ class Executor {
   int add_relation(int arity, const Object* terms, size_t count, int facts) {
     sources_.emplace_back(new Source{int(sources_.size()), Relation(arity)});
     views_.emplace_back(nullptr);
-    Relation& relation = sources_.back()->relation;
-    if (facts >= 0) sources_[facts]->goals = &relation;
+    Source& source = *sources_.back();
+    const Source* achieved = facts >= 0 ? sources_[facts].get() : nullptr;
+    if (achieved) sources_[facts]->goals = &source;
     for (size_t i = 0; i < count; ++i, terms += arity) {
-      if (relation.has(terms)) continue;
-      relation.add(terms);
-      open_goals += facts >= 0 && !sources_[facts]->relation.has(terms);
+      if (achieved && !source.wanted.has(terms)) source.wanted.add(terms);
+      if (source.relation.has(terms) || (achieved && achieved->relation.has(terms))) continue;
+      source.relation.add(terms);
+      open_goals += achieved != nullptr;
     }
     return sources_.back()->number;
   }
@@ -464,7 +467,10 @@ class Executor {
     if (present) source.relation.add(row);
     else source.relation.remove(number);
     pass_on(present ? source.when_present : source.when_absent, row, true);
-    if (source.goals && source.goals->has(row)) open_goals += present ? -1 : 1;
+    if (source.goals && source.goals->wanted.has(row)) {
+      set(*source.goals, row, !present);
+      open_goals += present ? -1 : 1;
+    }
     return true;
   }
 

@@ -26,8 +26,7 @@ public:
     Token next() {
         for (; at_ < end_; ++at_) {
             switch (kind(*at_)) {
-                case SPACE: continue;
-                case LINE_END: continue;
+                case SPACE: case LINE_END: continue;
                 case PARENTHESIS: return Token(*at_++);
                 case SEMICOLON:
                     while (at_ + 1 < end_ && kind(at_[1]) != LINE_END)

@@ -73,7 +73,8 @@ class IndexedRows:
 
     def __init__(self, rows: Iterable[Row] = ()) -> None:
         self.rows = set(rows)
-        self.goals: set[Row] = set()  # of the predicate whose facts these are
+        self.goals: IndexedRows | None = None  # that are open, of the predicate whose facts these are
+        self.wanted: set[Row] = set()  # and those that are not
         self.when_present: list[Dependent] = []
         self.when_absent: list[Dependent] = []
         self._indexes: dict[tuple[int, ...], tuple[Callable[[Row], Row], dict[Row, set[Row]]]] = {}
@@ -185,8 +186,9 @@ class Executor:
         relation = self._relations[name] = IndexedRows(rows)
         if name.startswith("goal "):
             facts = self._relations[name.removeprefix("goal ")]
-            facts.goals = relation.rows
-            self.open_goals += len(relation.rows - facts.rows)
+            facts.goals, facts.wanted = relation, set(relation.rows)
+            relation.rows -= facts.rows
+            self.open_goals += len(relation.rows)
 
     def add_rule(
         self, place: int, needs: Iterable[str], goal: Iterable[Served], arguments: Terms, effects: Iterable[Effects]
@@ -372,7 +374,8 @@ class Executor:
             relation, row = self._relations.get(fact[0]), fact[1]
             if relation is not None and (row in relation.rows) != present:
                 (relation.add if present else relation.remove)(row)
-                if row in relation.goals:
+                if relation.goals is not None and row in relation.wanted:
+                    (relation.goals.remove if present else relation.goals.add)(row)
                     self.open_goals += -1 if present else 1
                 changed.append(fact)
         return changed

@@ -35,7 +35,6 @@ from bilevel.symbolic.packed import Rows
 
 SAMPLE = 2000  # rows by which relations are judged
 MOST_PERMUTED = 6  # columns of a key, of which more stay in their order
-BLOW_UP = 0.1  # the cost of a view that is twice as large as what it joins, in entries touched per update
 LENGTH = "?>"  # the variable that has the length of a rule's path
 
 PRESENT, ABSENT, DIFFERENT, LIST = range(4)
@@ -103,7 +102,6 @@ def _literals(rule: Rule, domain: Domain) -> Iterator[Literal]:
         yield Literal(Relation(name), (*terms, LENGTH) if name.endswith(PATH) else terms)
     for name, terms in sorted(rule.goal_condition):
         yield Literal(Relation(f"goal {name}"), terms)
-        yield Literal(Relation(name), terms, False)
         if name in waiting:
             yield Literal(Relation(f"waiting {name}"), terms, False)
     yield from (Literal(Relation(atom.predicate), atom.terms, False) for atom in sorted(rule.absent))
@@ -198,7 +196,7 @@ class Planner:
         self.plan = cache(self._plan)
         self._view_plan = cache(self._plan_view)
         self._expected = cache(lambda literals, bound, needed: self._join_order(literals, bound, needed)[1])
-        self._view_cost = cache(self._cost)
+        self._view_cost = cache(self._find_cost)
         self._changes = cache(self._change_rate)
 
     def _plan(self, number: int) -> RulePlan:
@@ -246,18 +244,8 @@ class Planner:
                 cost += self._expected(about, frozenset(), frozenset({later}))
         return len(key), cost, variable
 
-    def _cost(self, parts: tuple[Literal, ...], columns: frozenset[str]) -> float:
-        """Return the entries of a view that an update touches, summed over the literals whose facts change.
-
-        A view that is larger than the relations it joins costs too, even if its facts never change: whoever asks about
-        it has more to look at.
-        """
-        rows = self._expected(parts, frozenset(), columns)
-        largest = max(self._degree(part, frozenset()) for part in parts if part.enumerable)
-        return self._touched(parts, columns) + BLOW_UP * max(0.0, rows / max(largest, 1.0) - 1.0)
-
-    def _touched(self, parts: tuple[Literal, ...], columns: frozenset[str]) -> float:
-        """Return the entries that change per action in a view with these columns."""
+    def _find_cost(self, parts: tuple[Literal, ...], columns: frozenset[str]) -> float:
+        """Return the entries that change per action in a view with these columns, for all its parts."""
         changing = ((part, self._changes(part.relation)) for part in parts)
         return sum(times * self._expected(parts, part.variables, columns) for part, times in changing if times)
 
@@ -268,7 +256,7 @@ class Planner:
             return float(relation in self._changing)
         columns = frozenset({*view.key, view.variable})
         values = self._expected(view.literals, frozenset(view.key), columns)
-        return self._touched(view.literals, columns) / max(values, 1.0)
+        return self._view_cost(view.literals, columns) / max(values, 1.0)
 
     def _eliminate(
         self, variable: str, literals: Sequence[Literal], filters: Sequence[Literal]

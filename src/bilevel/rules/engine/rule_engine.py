@@ -172,7 +172,7 @@ class RuleEngine:
         """Hand over the rows of all relations that matter, and what can be said of rules before joins are planned."""
         self.executor = executor
         self._arities = dict(self._required)
-        for name in [name.removeprefix("goal ") for name in tables if name.startswith("goal ")]:
+        for name in {name.removeprefix("goal ") for name in (*self._required, *tables) if name.startswith("goal ")}:
             arity = predicate_of(name, self.domain).arity
             self._arities |= {Relation(name): arity, Relation(f"goal {name}"): arity}
         outcomes = [outcome for rule in self.rules for outcome in self.domain.schemas[rule.action.name].outcomes]
