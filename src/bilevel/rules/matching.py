@@ -12,8 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import product
-from operator import itemgetter
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -71,11 +69,6 @@ def checked_types(rule: Rule, domain: Domain) -> dict[str, str]:
     }
 
 
-def asked_types(rule: Rule, domain: Domain) -> dict[str, str]:
-    """Return the variables that range over the objects of their type or whose type must be checked, with that type."""
-    return {variable: rule.types[variable] for variable in free_variables(rule)} | checked_types(rule, domain)
-
-
 def bindings(
     rule: Rule,
     domain: Domain,
@@ -91,16 +84,15 @@ def bindings(
     state = with_derived(state, [rule], domain)
     conditions = [(atom, state) for atom in sorted(rule.state_condition)]
     conditions += [(atom, unachieved) for atom in sorted(rule.goal_condition)]
-    types, free = checked_types(rule, domain), [v for v in free_variables(rule) if v not in given]
-    for found in join(conditions, dict(given)):
-        for names in product(objects, repeat=len(free)):
-            binding = found | dict(zip(free, names, strict=True))
-            if (
-                all(domain.is_subtype(objects.get(binding[v], ROOT_TYPE), kind) for v, kind in types.items())
-                and all(binding.get(a, a) != binding.get(b, b) for a, b in rule.inequalities)
-                and substitute_all(rule.absent, binding).isdisjoint(state)
-            ):
-                yield binding
+    conditions += [(Atom("", (v,)), frozenset(Atom("", (name,)) for name in objects)) for v in free_variables(rule)]
+    types = checked_types(rule, domain)
+    for binding in join(conditions, dict(given)):
+        if (
+            all(domain.is_subtype(objects.get(binding[v], ROOT_TYPE), kind) for v, kind in types.items())
+            and all(binding.get(a, a) != binding.get(b, b) for a, b in rule.inequalities)
+            and substitute_all(rule.absent, binding).isdisjoint(state)
+        ):
+            yield binding
 
 
 def join(conditions: Sequence[tuple[Atom, Collection[Atom]]], binding: Binding) -> Iterator[Binding]:
@@ -147,23 +139,19 @@ def matches_in_order(
 ) -> Iterator[Match]:
     """Yield every applicable instance, the one that fires first, then those that would without the ones before."""
     for rule in sorted(rules, key=lambda rule: rule.priority):  # stable: ties keep the given order
-        path, lengths = path_of(rule), paths_for(rule, state)
+        path, lengths, outputs = path_of(rule), paths_for(rule, state), output_variables(rule)
         found = [
-            (lengths[substitute(path, binding)] if path else 0, _tie_break(rule, binding), binding)
+            (lengths[substitute(path, binding)] if path else 0, [binding[v] for v in outputs], sorted(binding.items()))
             for binding in bindings(rule, domain, state, goal, objects)
         ]
-        for _, _, binding in sorted(found, key=itemgetter(0, 1)):
-            yield Match(rule, binding)
+        for _, _, items in sorted(found):
+            yield Match(rule, dict(items))
 
 
 def output_variables(rule: Rule) -> list[str]:
     """Return the variables that decide ties: the action's, then the goal condition's, in the order they are written."""
     terms = [*rule.action.arguments, *(term for atom in sorted(rule.goal_condition) for term in atom.terms)]
     return list(dict.fromkeys(term for term in terms if is_variable(term)))
-
-
-def _tie_break(rule: Rule, binding: Binding) -> tuple[list[str], list[tuple[str, str]]]:
-    return [binding[v] for v in output_variables(rule)], sorted(binding.items())
 
 
 # Which goals wait for which

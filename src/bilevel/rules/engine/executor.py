@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 from bilevel.rules.engine.join_plan import DIFFERENT, LIST, PRESENT, Places, Read, Relation, Step, Values, ViewPlan
 from bilevel.symbolic.domain import Action, Atom, Domain
@@ -19,6 +19,7 @@ from bilevel.symbolic.domain import Action, Atom, Domain
 Row = tuple[str, ...]
 Slots = list[Any]
 Visit = Callable[[Slots], Any]
+Dependent = tuple[Callable[[Row], None], Callable[[Row], None]]
 Terms = Sequence[int | str]  # places among given values, and constants
 Effects = tuple[list[tuple[Relation, Terms]], list[tuple[Relation, Terms]]]  # what comes, and what goes
 Served = tuple[Relation, Relation, Terms]  # a goal among facts, and among those that are served
@@ -30,21 +31,14 @@ class ExecutorStatus:
     DONE, NO_RULE, FOUND, PLAN, CHANGED = range(5)
 
 
-def picker(places: Sequence[int]) -> Callable[[Sequence[str]], Row]:
-    """Return a function that picks the values at these places, as a tuple."""
-    if len(places) > 1:
-        return itemgetter(*places)
-    if places:
-        (place,) = places
-        return lambda values: (values[place],)
-    return lambda values: ()
-
-
-def filled(terms: Terms) -> Callable[[Row], Row]:
-    """Return a function from some values to a row of them, given their places, and constants by name."""
-    if all(isinstance(term, int) for term in terms):
-        return picker([term for term in terms if isinstance(term, int)])
-    return lambda values: tuple([term if isinstance(term, str) else values[term] for term in terms])
+def picker(terms: Terms) -> Callable[[Sequence[Any]], Row]:
+    """Return a function from some values to a row of those at these places, and of constants."""
+    if not terms:
+        return lambda values: ()
+    if not all(isinstance(term, int) for term in terms):
+        return lambda values: tuple([term if isinstance(term, str) else values[term] for term in terms])
+    places: Any = terms
+    return itemgetter(*places) if len(places) > 1 else lambda values: (values[places[0]],)
 
 
 def binder(binds: Places, same: Places) -> Callable[[Row, Slots], bool]:
@@ -61,13 +55,6 @@ def binder(binds: Places, same: Places) -> Callable[[Row, Slots], bool]:
     return bind
 
 
-class Dependent(NamedTuple):
-    """What puts into a view all that a row brings, and what takes out all that is there because of it."""
-
-    put: Callable[[Row], None]
-    take: Callable[[Row], None]
-
-
 class IndexedRows:
     """Rows, indexes of them, and the views that depend on them: on what is there, or on what is absent."""
 
@@ -75,7 +62,7 @@ class IndexedRows:
         self.rows = set(rows)
         self.goals: IndexedRows | None = None  # that are open, of the predicate whose facts these are
         self.wanted: set[Row] = set()  # and those that are not
-        self.when_present: list[Dependent] = []
+        self.when_present: list[Dependent] = []  # what these rows bring to views, and take from them
         self.when_absent: list[Dependent] = []
         self._indexes: dict[tuple[int, ...], tuple[Callable[[Row], Row], dict[Row, set[Row]]]] = {}
 
@@ -89,26 +76,26 @@ class IndexedRows:
 
     def add(self, row: Row) -> None:
         """Add a row that is not there."""
-        for view in self.when_absent:
-            view.take(row)
+        for _, take in self.when_absent:
+            take(row)
         self.rows.add(row)
         for key, index in self._indexes.values():
             index.setdefault(key(row), set()).add(row)
-        for view in self.when_present:
-            view.put(row)
+        for put, _ in self.when_present:
+            put(row)
 
     def remove(self, row: Row) -> None:
         """Remove a row that is there."""
-        for view in self.when_present:
-            view.take(row)
+        for _, take in self.when_present:
+            take(row)
         self.rows.remove(row)
         for key, index in self._indexes.values():
             found = index[key(row)]
             found.remove(row)
             if not found:
                 del index[key(row)]
-        for view in self.when_absent:
-            view.put(row)
+        for put, _ in self.when_absent:
+            put(row)
 
 
 class IndexedView:
@@ -151,7 +138,9 @@ class ExecutorRule:
     number: int
     place: int
     needs: list[IndexedRows]  # if one of them is empty the rule does not apply
-    goal: list[tuple[Relation, Relation, Callable[[Row], Row]]]  # that it serves: among facts, as served, and its terms
+    goal: Sequence[
+        tuple[Relation, Relation, Callable[[Row], Row]]
+    ]  # that it serves: among facts, as served, and its terms
     arguments: Callable[[Row], Row]
     effects: list[tuple[Any, Any]]  # what the action adds and deletes for an instance, if that is certain
     first: Callable[[], Row | None] | None = None  # once it is planned
@@ -197,10 +186,10 @@ class Executor:
 
         After all rules, some may come again, with the place of the first time: for instances that serve a goal.
         """
-        served = [(facts, served, filled(terms)) for facts, served, terms in goal]
+        served = [(facts, served, picker(terms)) for facts, served, terms in goal]
         needed = [self._relations[name] for name in needs]
-        done = [([(r, filled(t)) for r, t in adds], [(r, filled(t)) for r, t in deletes]) for adds, deletes in effects]
-        rule = ExecutorRule(len(self._rules), place, needed, served, filled(arguments), done)
+        done = [([(r, picker(t)) for r, t in adds], [(r, picker(t)) for r, t in deletes]) for adds, deletes in effects]
+        rule = ExecutorRule(len(self._rules), place, needed, served, picker(arguments), done)
         self._rules.append(rule)
         (self._at_first if rule.number == place else self._serving).append(rule)
 
@@ -239,7 +228,7 @@ class Executor:
             put, take = (
                 self._following(binder(binds, same), self._join(others, then), slots) for then in (view.put, view.take)
             )
-            (relation.when_present if positive else relation.when_absent).append(Dependent(put, take))
+            (relation.when_present if positive else relation.when_absent).append((put, take))
         self._relations[plan.relation] = view.keys
 
     def _following(self, bind: Callable[[Row, Slots], bool], join: Visit, slots: Slots) -> Callable[[Row], None]:

@@ -28,7 +28,7 @@ from itertools import permutations
 from typing import NamedTuple
 
 from bilevel.rules.derived import PATH, path_of
-from bilevel.rules.matching import asked_types, output_variables
+from bilevel.rules.matching import checked_types, free_variables, output_variables
 from bilevel.rules.rule import Rule
 from bilevel.symbolic.domain import Atom, Domain, is_variable
 from bilevel.symbolic.packed import Rows
@@ -105,7 +105,8 @@ def _literals(rule: Rule, domain: Domain) -> Iterator[Literal]:
         if name in waiting:
             yield Literal(Relation(f"waiting {name}"), terms, False)
     yield from (Literal(Relation(atom.predicate), atom.terms, False) for atom in sorted(rule.absent))
-    for variable, kind in sorted(asked_types(rule, domain).items()):
+    asked = checked_types(rule, domain) | {variable: rule.types[variable] for variable in free_variables(rule)}
+    for variable, kind in sorted(asked.items()):
         yield Literal(Relation(f"type {kind}"), (variable,))
     yield from (Literal(UNEQUAL, pair) for pair in sorted(rule.inequalities))
 

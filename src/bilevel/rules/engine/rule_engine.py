@@ -263,7 +263,8 @@ class RuleEngine:
         """Bring the engine up to date; where only facts and objects differ from before, these alone are handed on."""
         has_new_objects = objects is not None and objects != self._objects
         has_new_goal = goal is not None and goal is not self._goal and goal != self._goal
-        if has_new_goal or (has_new_objects and self._orders) or self._has_new_links(state):
+        has_new_links = self._paths and any(fact.predicate + PATH in self._paths for fact in state ^ self._state)
+        if has_new_goal or has_new_links or (has_new_objects and self._orders):
             self._start(state, self._goal if goal is None else goal, self._objects if objects is None else objects)
             return
         self._change(self.executor.set, state - self._state, self._state - state)
@@ -272,10 +273,6 @@ class RuleEngine:
             before, after = self._types_of(self._objects), self._types_of(objects)
             self._ask(self.executor.set, after - before, before - after)
             self._objects = dict(objects)
-
-    def _has_new_links(self, state: Facts) -> bool:
-        """Return whether what paths are over is no longer what it was."""
-        return bool(self._paths) and any(fact.predicate + PATH in self._paths for fact in state ^ self._state)
 
     def declare(self, objects: Mapping[str, str]) -> None:
         """Make new objects known, with their types."""
