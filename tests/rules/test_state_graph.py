@@ -70,7 +70,7 @@ def assert_agrees(graph: StateGraph, rules: Sequence[Rule], goal: Facts) -> int:
     """Compare for one goal, every state, with and without commitment; return in how many the policy may fail."""
     domain, objects, failures = graph.domain, graph.objects, 0
     for commit in (False, True):
-        for (state, committed), chosen in graph.follow(goal, range(len(graph)), commit=commit).choices.items():
+        for (state, committed), chosen in graph.follow(rules, goal, range(len(graph)), commit=commit).choices.items():
             facts = graph.facts(state)
             expected = tied(rules, domain, facts, goal, objects, committed) if not goal <= facts else []
             assert {instance.action for instance, _ in chosen} == {match.action for match in expected}
@@ -79,7 +79,7 @@ def assert_agrees(graph: StateGraph, rules: Sequence[Rule], goal: Facts) -> int:
             for state in graph.attainable(goal)
             if not walks_always_end(rules, Problem("p", "", objects, graph.facts(state), goal), domain, commit)
         ]
-        found = failing(graph, goal, commit)
+        found = failing(rules, graph, goal, commit)
         assert found or not fails
         if not commit:  # with commitment it may also fail in a state that it enters with another goal in mind
             assert bool(found) == bool(fails)

@@ -39,6 +39,7 @@ from bilevel.rules.state_graph import Situation, StateGraph
 from bilevel.rules.traces import PlanFor, TraceStep
 from bilevel.rules.verify import counterexample
 from bilevel.symbolic.domain import Atom, Domain, Facts, Problem
+from bilevel.symbolic.packed import no_garbage_collection
 from bilevel.symbolic.plans import listed
 from bilevel.symbolic.semantics import ground_action, progress, substitute_all
 
@@ -52,6 +53,7 @@ MOST_FAILURES = 10  # of the planner, before it is not asked any more
 STEPS_PER_GOAL = 1_000
 
 Callback = Callable[[str, int, int], None]  # what is being done, how much of it is done, and how much there is
+Found = Mapping[Rule, Mapping[str, str] | None]  # rules with the objects of the small problem that asked for them
 
 
 class Completion(NamedTuple):
@@ -74,6 +76,7 @@ class Completion(NamedTuple):
     statement: str
 
 
+@no_garbage_collection()
 def complete_rules(
     rules: Sequence[Rule],
     domain: Domain,
@@ -127,9 +130,9 @@ class Completer:
 
     def __init__(self, given: Sequence[Rule], domain: Domain, budget: int, callback: Callback) -> None:
         self.given, self.domain, self.callback = tuple(given), domain, callback
-        self.found: dict[Rule, Mapping[str, str] | None] = {}  # with the objects of the small problem that asked for it
         self._budget = budget
         self._last = max((rule.priority for rule in given), default=0)
+        self._take({})
 
     def complete(self, small: Iterable[tuple[Size, StateGraph, list[Facts] | None]], generalise: bool) -> None:
         """Add what is missing in small problems, then simplify."""
@@ -143,7 +146,6 @@ class Completer:
                 if not any(_is_part_of(graph.problem, other) for other in self._graphs):
                     self._graphs.append(graph)
                     self._jobs += [(graph, goal) for goal in goals]
-        self._learned: set[object] = set()  # ways that have been learned from, which give nothing new
         self.commit = self.is_finished = False
         self.unsolved: list[tuple[StateGraph, Facts]] = []
         self._add_missing()
@@ -151,33 +153,28 @@ class Completer:
             if generalise:
                 self._generalise()
             self._prune()
-        self._use()
 
-    @property
-    def rules(self) -> tuple[Rule, ...]:
-        """The rules that were given, then those that were found, in the order in which they count."""
-        return (*self.given, *sorted(self.found, key=lambda rule: (rule.priority, str(rule))))
+    def _take(self, found: Found) -> None:
+        """Let the rules be those that were given, then these, in the order in which they count."""
+        self.found = found
+        self.rules = (*self.given, *sorted(found, key=lambda rule: (rule.priority, str(rule))))
 
     @property
     def is_exhausted(self) -> bool:
         """Whether no more states may be looked at."""
         return sum(graph.looked_at for graph in self._graphs) >= self._budget
 
-    def _use(self) -> None:
-        for graph in self._graphs:
-            graph.set_rules(self.rules)
-
     def _add_missing(self) -> None:
         """Add rules until nothing fails; with commitment, where it fails without."""
         while not self.is_exhausted:
             self.unsolved, before = [], self.found
-            self._use()
+            followed = dict.fromkeys(self._graphs, self.rules)  # what one graph teaches helps others the next time
             for done, (graph, goal) in enumerate(self._jobs, 1):
-                while (fails := failing(graph, goal, self.commit)) and not self.is_exhausted:
+                while (fails := failing(followed[graph], graph, goal, self.commit)) and not self.is_exhausted:
                     if not any(self._learn(way_to_a_goal(graph, state, goal), graph.objects) for state in fails):
                         self.unsolved.append((graph, goal))
                         break
-                    graph.set_rules(self.rules)
+                    followed[graph] = self.rules
                 self.callback("completing", done, len(self._jobs))
             if self.found == before and (self.commit or not self.unsolved):
                 self.is_finished = not self.is_exhausted
@@ -189,18 +186,14 @@ class Completer:
 
         The priority of a rule is its distance to the goal fact; others may make it superfluous already.
         """
-        way, before = (is_small, *((step.action.action, step.outcome, step.goal) for step in steps)), self.found
-        if not steps or way in self._learned:
-            return False
-        self._learned.add(way)
-        (fact,) = steps[-1].goal
-        for rule, _ in rules_of_segment(fact, steps, objects, self.domain):
+        before = self.found
+        for rule, _ in rules_of_segment(min(steps[-1].goal), steps, objects, self.domain) if steps else ():
             new = replace(rule, priority=self._last + rule.priority, orders=orders_of(self.given))
             if not any(subsumes(other, new, self.domain) for other in chain(self.given, self.found)):
-                self.found = self._with(new, objects if is_small else None)
+                self._take(self._with(new, objects if is_small else None))
         return self.found is not before
 
-    def _with(self, new: Rule, asked_by: Mapping[str, str] | None) -> dict[Rule, Mapping[str, str] | None]:
+    def _with(self, new: Rule, asked_by: Mapping[str, str] | None) -> Found:
         """Return the rules found with one more, and without those that it makes superfluous."""
         kept = {rule: objects for rule, objects in self.found.items() if not subsumes(new, rule, self.domain)}
         return {**kept, new: asked_by}
@@ -209,18 +202,18 @@ class Completer:
 
     def _fails_nowhere(self, commit: bool) -> bool:
         """Return whether the policy fails nowhere; the goal for which it last failed is tried first."""
-        self._use()
         for index, (graph, goal) in enumerate(self._jobs):
-            if failing(graph, goal, commit):
+            if failing(self.rules, graph, goal, commit):
                 self._jobs.insert(0, self._jobs.pop(index))
                 return False
         return True
 
-    def _accept(self, found: dict[Rule, Mapping[str, str] | None]) -> bool:
+    def _accept(self, found: Found) -> bool:
         """Take these rules instead of those found, unless the policy then fails somewhere; return whether they do."""
-        before, self.found = self.found, found
+        before = self.found
+        self._take(found)
         if self.is_exhausted or not self._fails_nowhere(self.commit):
-            self.found = before
+            self._take(before)
         return self.found is found
 
     def _generalise(self) -> None:
@@ -295,7 +288,8 @@ class Completer:
             lines = [f"the budget is used up before all problems of {sizes} were looked at; nothing is proved"]
         elif self.unsolved:
             graph, goal = self.unsolved[0]
-            found = counterexample(graph, goal, graph.follow(goal, sorted(graph.attainable(goal)), commit=self.commit))
+            runs = graph.follow(self.rules, goal, sorted(graph.attainable(goal)), commit=self.commit)
+            found = counterexample(graph, goal, runs)
             lines = [f"not complete in problems of {sizes}, as no rule that could be found helps:", str(found)]
         else:
             every = f"from every state from which the goals can be reached ({number} states with goals)"
@@ -336,10 +330,10 @@ def _counted(key: str, count: int) -> str:
     return f"{count} {' and '.join(kind if count == 1 else f'{kind}s' for kind in key.split('+'))}"
 
 
-def failing(graph: StateGraph, goal: Facts, commit: bool) -> list[int]:
+def failing(rules: Sequence[Rule], graph: StateGraph, goal: Facts, commit: bool) -> list[int]:
     """Return the states in which the policy fails: those first from which a plan could help, among these the stops."""
     able = graph.attainable(goal)
-    runs = graph.follow(goal, sorted(able), commit=commit)
+    runs = graph.follow(rules, goal, sorted(able), commit=commit)
     graph.looked_at += len(runs.choices)
     trapped = runs.traps()
     stops = {node[0] for node in trapped if runs.stops(node)}

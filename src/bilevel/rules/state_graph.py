@@ -70,8 +70,8 @@ PolicyRuns = PolicyGraph[Node, Instance]
 class StateGraph:
     """The states of a problem that were met, by their numbers; its initial state has the number 0.
 
-    Results of actions and instances of rules are worked out when first asked for. `rules` are those that are followed
-    at first, and that can bind objects which nature has made.
+    Results of actions and instances of rules are worked out when first asked for. `rules` are those that can bind
+    objects which nature has made, and whose orders of goals hold.
     """
 
     def __init__(self, domain: Domain, problem: Problem, rules: Sequence[Rule] = ()) -> None:
@@ -89,7 +89,9 @@ class StateGraph:
         self.moves = cache(self._moves)
         self.distances = cache(self._distances)
         self.attainable = cache(self._attainable)
-        self.set_rules(rules)
+        orders, static = orders_of(rules), problem.state  # of which orders ask for what no action changes
+        self._waits = cache(lambda goal: direct_waits(orders, domain, goal, static, self.objects))
+        self._rules: Sequence[Rule] | None = None
         self.number(Situation(problem.state))
 
     def __len__(self) -> int:
@@ -163,27 +165,22 @@ class StateGraph:
 
     # What the rules do
 
-    def set_rules(self, rules: Sequence[Rule]) -> None:
-        """Follow these rules from now on; what is known of rules that stay is kept."""
-        self.orders = orders = orders_of(rules)
-        static = self.problem.state  # of which orders ask for what no action changes
-        self._waits = cache(lambda goal: direct_waits(orders, self.domain, goal, static, self.objects))
-        in_order = sorted(rules, key=lambda rule: rule.priority)  # stable: ties keep the given order
-        self._rules = [(rule, self._known.setdefault(rule, {})) for rule in in_order]
-        self._in_order: dict[int, list[Instance]] = {}
-
     def in_turn(self, state: int, goal: Facts) -> Facts:
         """Return the unachieved goals that wait for no other, or, where none wait, all goals."""
         waits = self._waits(goal)
         return goals_in_turn(waits, goal, self.facts(state)) if waits else goal
 
-    def instances(self, state: int) -> list[Instance]:
+    def _instances(self, rules: Sequence[Rule], state: int) -> list[Instance]:
         """Return the instances of all rules in a state, for whatever goal, in the order in which they fire."""
+        if rules is not self._rules:  # what is known of rules that stay is kept
+            in_order = sorted(rules, key=lambda rule: rule.priority)  # stable: ties keep the given order
+            self._instances_of = [(rule, self._known.setdefault(rule, {})) for rule in in_order]
+            self._rules, self._in_order = rules, dict[int, list[Instance]]()
         if state not in self._in_order:
-            for rule, known in self._rules:
+            for rule, known in self._instances_of:
                 if state not in known:
                     known[state] = self._find_instances(rule, state)
-            self._in_order[state] = [instance for _, known in self._rules for instance in known[state]]
+            self._in_order[state] = [instance for _, known in self._instances_of for instance in known[state]]
         return self._in_order[state]
 
     def _find_instances(self, rule: Rule, state: int) -> list[Instance]:
@@ -201,42 +198,34 @@ class StateGraph:
         return found
 
     def follow(
-        self,
-        goal: Facts,
-        starts: Iterable[int],
-        *,
-        commit: bool = False,
-        every_tie: bool = True,
-        max_states: int = sys.maxsize,
-        first_stop: bool = False,
+        self, rules: Sequence[Rule], goal: Facts, starts: Iterable[int], *, commit: bool = False, most: int = 0
     ) -> PolicyRuns:
-        """Return what the policy does from the starts on, and however ties between names are decided, or by name.
+        """Return what the policy of these rules does from the starts on, however ties between names are decided.
 
-        With `commit`, it serves the goal fact that it has begun with until that holds or no rule serves it. Names that
+        With `commit`, it serves the goal fact that it has begun with until that holds or no rule serves it. With
+        `most`, ties are decided by name, and it is followed up to where it stops or in so many states. But names that
         nature gives are arbitrary: no tie between them is decided.
         """
 
-        def first_ready(state: int, goals: Facts, served: Atom | None) -> list[Instance]:
-            """Return the tied instances that go first for goals in turn, of all or of those that serve one fact."""
-            ready = (each for each in self.instances(state) if each.needed <= goals and served in (None, each.served))
-            return next((list(tied) for _, tied in groupby(ready, key=itemgetter(0, 1))), [])
-
         def choices_in(node: Node) -> list[Choice[Instance, Node]] | None:
-            state, committed = node
+            (state, committed), tied = node, list[Instance]()
             if goal <= self.facts(state):
                 return None
             goals = self.in_turn(state, goal)
-            tied = first_ready(state, goals, committed) or first_ready(state, goals, None)
-            if not every_tie and len(self.situations[state].made) < 2:
+            for aim in (committed, None) if committed else (None,):
+                found = self._instances(rules, state)
+                ready = (each for each in found if each.needed <= goals and aim in (None, each.served))
+                tied = tied or next((list(first) for _, first in groupby(ready, key=itemgetter(0, 1))), [])
+            if most and len(self.situations[state].made) < 2:
                 tied = tied[:1]
-            choices = dict[tuple[Action, Atom | None], Choice[Instance, Node]]()
-            for each in tied:
-                aim = each.served if commit else None
-                after = [(then, None if aim in self.facts(then) else aim) for then in self.results(state, each.action)]
-                choices.setdefault((each.action, aim), (each, after))
-            return [*choices.values()]
+            first = {(each.action, each.served if commit else None): each for each in reversed(tied)}
+            return [(each, outcomes(state, *chosen)) for chosen, each in reversed(first.items())]
 
-        return explore_policy([(state, None) for state in starts], choices_in, max_states, first_stop)
+        def outcomes(state: int, action: Action, aim: Atom | None) -> list[Node]:
+            states = self.results(state, action)
+            return [(then, None if aim is None or aim in self.facts(then) else aim) for then in states]
+
+        return explore_policy([(state, None) for state in starts], choices_in, most or sys.maxsize, bool(most))
 
     # Objects that nature makes
 

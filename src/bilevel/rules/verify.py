@@ -11,14 +11,14 @@ Goals that differ by names only are looked at once, and every tie is followed ev
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from functools import cache, partial
+from functools import cache
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
-from bilevel.rules.rule import Rule
+from bilevel.rules.rule import Rule, orders_of
 from bilevel.rules.rule_file import check_rules
 from bilevel.rules.small_problems import goal_predicates, grown_problems, small_problems, wanted_kinds
 from bilevel.rules.state_graph import Instance, Node, PolicyRuns, StateGraph
@@ -110,7 +110,7 @@ def verify(rules: Sequence[Rule], domain: Domain, problem: Problem, max_states: 
     """Return whether the policy always solves the problem."""
     check_rules(rules, domain)
     graph = StateGraph(domain, problem, rules)
-    runs = graph.follow(problem.goal, [0], every_tie=False, max_states=max_states, first_stop=True)
+    runs = graph.follow(rules, problem.goal, [0], most=max_states)
     found, explored = counterexample(graph, problem.goal, runs), len(runs.choices)
     if found is not None:
         return Verdict(Answer.REFUTED, explored, str(found), found)
@@ -135,8 +135,8 @@ def verify_family(
     check_rules(rules, domain)
     kinds = set[Facts]().union(*(wanted_kinds(seed.goal, seed.all_objects(domain)) for seed in seeds))
     problems = explored = 0
-    too_large, looked = list[str](), list[tuple[StateGraph, Facts, Sequence[int]]]()
-    failures: list[Counterexample] = []
+    too_large, failures = list[str](), list[Counterexample]()
+    most_steps, obstacle = dict[int, int](), ""
     grown = grown_problems(seeds, domain, counts)
     for _, graph, goals in small_problems(grown, goal_predicates(seeds), domain, rules, max_states):
         if goals is None:
@@ -148,11 +148,11 @@ def verify_family(
             begins = [state for state in begins if resting <= graph.facts(state)]
         for goal in (goal for goal in goals if wanted_kinds(goal, graph.objects) <= kinds):
             starting = [state for state in begins if state in graph.attainable(goal)]
-            runs = graph.follow(goal, starting)
+            runs = graph.follow(rules, goal, starting)
             problems += len(starting)
             explored += len(runs.choices)
             failures += filter(None, [counterexample(graph, goal, runs)])
-            looked.append((graph, goal, starting))
+            obstacle = obstacle or dependence(graph, goal, starting, most_steps)
         if failures:
             break
     if not problems and not too_large:
@@ -165,41 +165,41 @@ def verify_family(
         text = f"{answer.value} ({problems} problems, {explored} states with goals)"
     text += f"\n  too large: {listed(too_large)}" if too_large else ""
     wanted = "; ".join(sorted(" & ".join(map(str, sorted(kind))) for kind in kinds))
-    scope = f"\n  goals in which each object is wanted as in the problems given: {wanted}\n  {independence(looked)}"
+    scope = f"\n  goals in which each object is wanted as in the problems given: {wanted}"
+    order = " in the order of the rules" if orders_of(rules) else ""
+    if obstacle:
+        scope += f"\n  goals depend on each other{order}: {obstacle}"
+    else:
+        bound = max(most_steps.values(), default=0)
+        fewer = max((most for size, most in most_steps.items() if size < max(most_steps)), default=bound)
+        scope += f"\n  goals are independent{order}: each takes at most C = {bound} actions that undo none"
+        scope += "" if domain.is_deterministic else ", with luck"
+        scope += f", but {fewer} with fewer objects: it may grow with them" if fewer < bound else ""
     return Verdict(answer, explored, text, found, scope)
 
 
-def independence(looked: Iterable[tuple[StateGraph, Facts, Sequence[int]]]) -> str:
-    """Say whether each goal can be achieved from states while those that hold stay, in any order or that of the rules.
+def dependence(graph: StateGraph, goal: Facts, starts: Sequence[int], most_steps: dict[int, int]) -> str:
+    """Say which goal cannot be achieved in turn from one of the states while those that hold stay, if there is any.
 
-    Rules that are learned goal by goal then solve problems of any size, if none takes more than C actions.
+    Rules that are learned goal by goal then solve problems of any size, if none takes more than C actions. How many
+    one takes is noted in `most_steps` by the number of objects.
     """
-    bounds: dict[int, int] = {}  # how many actions a goal takes at most, by the number of objects
-    order = luck = ""
-    for graph, goal, starts in looked:
-        steps = cache(partial(_steps_keeping, graph, goal))
-        order = " in the order of the rules" if graph.orders else ""
-        luck = "" if graph.domain.is_deterministic else ", with luck"
-        for state in starts:
-            kept = goal & graph.facts(state)
-            for fact in sorted(graph.in_turn(state, goal) - kept):
-                if state not in steps(kept, fact):
-                    single = (frozenset({each}) for each in sorted(kept))
-                    undone = as_text(next((each for each in single if state not in steps(each, fact)), kept))
-                    why = f"{fact} cannot be achieved while {undone} stays, as from {as_text(graph.facts(state))}"
-                    return f"goals depend on each other{order}: {why}"
-                size = len(graph.objects)
-                bounds[size] = max(bounds.get(size, 0), steps(kept, fact)[state])
-    bound = max(bounds.values(), default=0)
-    fewer = max((bound for size, bound in bounds.items() if size < max(bounds)), default=bound)
-    grows = f", but {fewer} with fewer objects: it may grow with them" if fewer < bound else ""
-    return f"goals are independent{order}: each takes at most C = {bound} actions that undo none{luck}{grows}"
 
+    @cache
+    def steps(kept: Facts, fact: Atom) -> dict[int, int]:
+        inside = frozenset(state for state in graph.attainable(goal) if kept <= graph.facts(state))
+        return graph.sure_distances(frozenset({fact}), inside)
 
-def _steps_keeping(graph: StateGraph, goal: Facts, kept: Facts, fact: Atom) -> dict[int, int]:
-    """Return from how far a policy surely makes a fact true, the goal staying attainable and what is kept true."""
-    inside = frozenset(state for state in graph.attainable(goal) if kept <= graph.facts(state))
-    return graph.sure_distances(frozenset({fact}), inside)
+    size = len(graph.objects)
+    for state in starts:
+        kept = goal & graph.facts(state)
+        for fact in sorted(graph.in_turn(state, goal) - kept):
+            if state not in steps(kept, fact):
+                single = (frozenset({each}) for each in sorted(kept))
+                undone = as_text(next((each for each in single if state not in steps(each, fact)), kept))
+                return f"{fact} cannot be achieved while {undone} stays, as from {as_text(graph.facts(state))}"
+            most_steps[size] = max(most_steps.get(size, 0), steps(kept, fact)[state])
+    return ""
 
 
 # The shortest way to fail

@@ -76,25 +76,24 @@ def explore_policy(
             graph.goals.add(state)
         elif first_stop and graph.stops(state):
             break
-        for _, outcomes in graph.choices[state]:
-            new = [after for after in outcomes if after not in graph.parents]
-            graph.parents.update(dict.fromkeys(new, state))
-            queue += new
+        for after in (after for _, outcomes in graph.choices[state] for after in outcomes):
+            if after not in graph.parents:
+                graph.parents[after] = state
+                queue.append(after)
     return graph
 
 
 def distances(ways: Ways[State], ends: Iterable[State], every: bool) -> dict[State, int]:
     """Return how far states are from ends, with luck, if one or, if asked for, every of their ways may lead nearer."""
-    required = all if every else any
     before: dict[State, list[State]] = {}
     for state, its in ways.items():
-        for after in dict.fromkeys(after for way in its for after in way):
+        for after in (after for way in its for after in way):
             before.setdefault(after, []).append(state)
     found = dict.fromkeys(ends, 0)
     queue = list(found)
     for after in queue:  # which grows meanwhile
         for state in before.get(after, ()):
-            if state not in found and required(not found.keys().isdisjoint(way) for way in ways[state]):
+            if state not in found and not (every and any(found.keys().isdisjoint(way) for way in ways[state])):
                 found[state] = found[after] + 1
                 queue.append(state)
     return found
