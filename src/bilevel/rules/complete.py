@@ -146,6 +146,7 @@ class Completer:
                 if not any(_is_part_of(graph.problem, other) for other in self._graphs):
                     self._graphs.append(graph)
                     self._jobs += [(graph, goal) for goal in goals]
+        self._learned: set[object] = set()  # ways that have been learned from, which give nothing new
         self.commit = self.is_finished = False
         self.unsolved: list[tuple[StateGraph, Facts]] = []
         self._add_missing()
@@ -186,8 +187,11 @@ class Completer:
 
         The priority of a rule is its distance to the goal fact; others may make it superfluous already.
         """
-        before = self.found
-        for rule, _ in rules_of_segment(min(steps[-1].goal), steps, objects, self.domain) if steps else ():
+        way, before = (is_small, *((step.action.action, step.outcome, step.goal) for step in steps)), self.found
+        if not steps or way in self._learned:
+            return False
+        self._learned.add(way)
+        for rule, _ in rules_of_segment(min(steps[-1].goal), steps, objects, self.domain):
             new = replace(rule, priority=self._last + rule.priority, orders=orders_of(self.given))
             if not any(subsumes(other, new, self.domain) for other in chain(self.given, self.found)):
                 self._take(self._with(new, objects if is_small else None))
