@@ -32,7 +32,7 @@ PACKAGES = {
 # By how much a package is still above its budget: lines to be taken away, and never more than these.
 OWED = {
     "symbolic": 110,
-    "rules": 295,
+    "rules": 282,
     "planning": 70,
     "tasks": 58,
     "policies": 94,
