@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from operator import itemgetter
 
 from bilevel.rules.derived import MARK, PATH
 from bilevel.rules.rule import GoalOrder, Rule, orders_of
@@ -25,6 +24,7 @@ _CLAUSES: Mapping[int, Sequence[tuple[str, str]]] = {
         (r"(at|in) (.+)", r"the \2 is \1 {0}"),
         (f"({_WHERE}) (.+)", r"{0} is \1 the \2"),
         (f"(.+) ({_WHERE})", r"the \1 is \2 {0}"),
+        (r"(.+) free( .+)?", r"{0} is \1-free\2"),
         (f"(.+) ({_HOW})", r"the \1 of {0} is \2"),
         (f"({_HOW}) (.+)", r"the \2 of {0} is \1"),
         (r"(?:is )?(.+)", r"{0} is \1"),
@@ -57,6 +57,7 @@ def clause(atom: Atom, name: Callable[[str], str] = _plain, adverb: str = "") ->
         text = f'"{atom.predicate}" is true{f" of {listed(names)}" if names else ""}'
     else:
         text = re.sub(r"\{(\d)\}", lambda place: names[int(place[1])], template)
+        text = re.sub(r"\b(\w+) \1 ", r"\1 ", text)  # a type that a predicate's name ends with
     steps = " in one or more steps" if atom.predicate.endswith(MARK) else ""
     if adverb:
         text = text.replace(" is ", f" is {adverb} ", 1) if " is " in text else f"it is {adverb} so that {text}"
@@ -99,9 +100,8 @@ def summary(rules: Sequence[Rule]) -> str:
     for rule in sorted(rules, key=lambda rule: rule.priority, reverse=True):
         goals = tuple(sorted(atom.predicate for atom in rule.goal_condition))
         by_goal.setdefault(goals, {})[rule.action.name] = None
-    for predicates, actions in sorted(by_goal.items(), key=itemgetter(0)):
-        said.append(f"{f'For {listed(predicates)}' if predicates else 'For any goal'}: {', then '.join(actions)}.")
-    return " ".join(said)
+    kinds = {goals: f"For {listed(goals)}" if goals else "For any goal" for goals in sorted(by_goal)}
+    return " ".join([*said, *(f"{kinds[goals]}: {', then '.join(by_goal[goals])}." for goals in kinds)])
 
 
 def english(rules: Sequence[Rule]) -> str:
@@ -122,10 +122,9 @@ def domain_in_english(domain: Domain) -> str:
     introduction = [f"The domain {domain.name} has {counts}."]
     introduction += [f"Each {kind} is a kind of {parent}." for kind, parent in domain.types.items()]
     introduction += [f"There is always {kind} {name}." for name, kind in domain.constants.items()]
-    paragraphs = [introduction]
-    paragraphs += [_paragraph(schema, "be done", bool(domain.adl)) for schema in domain.schemas.values()]
-    paragraphs += [_paragraph(event, "happen by itself") for event in domain.events.values()]
-    return "\n\n".join("\n  ".join(lines) for lines in paragraphs) + "\n"
+    actions = [_paragraph(schema, "be done", bool(domain.adl)) for schema in domain.schemas.values()]
+    events = [_paragraph(event, "happen by itself") for event in domain.events.values()]
+    return "\n\n".join("\n  ".join(lines) for lines in [introduction, *actions, *events]) + "\n"
 
 
 def _paragraph(schema: Schema, verb: str, is_adl: bool = False) -> list[str]:
