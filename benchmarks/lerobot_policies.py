@@ -34,7 +34,7 @@ KINDS = {
 OPTIMISER = f"""--use_policy_training_preset=false --optimizer.type=adamw --optimizer.weight_decay=1e-4
   --optimizer.lr={RATE} --optimizer.grad_clip_norm=10 --scheduler.type=cosine_decay_with_warmup
   --scheduler.peak_lr={RATE} --scheduler.decay_lr=1e-6 --scheduler.num_warmup_steps=200"""
-PROGRAM = "--policy.push_to_hub=false --policy.device=cpu --num_workers=0 --seed=0 --save_freq=500 --log_freq=100"
+PROGRAM = "--policy.push_to_hub=false --num_workers=0 --seed=0 --save_freq=500 --log_freq=100"
 
 
 class Training(NamedTuple):
@@ -78,7 +78,7 @@ def last_checkpoint(training: Training, folder: Path) -> Path:
     return folder / training.name / "checkpoints" / "last"
 
 
-def train(training: Training, folder: Path) -> Path:
+def train(training: Training, folder: Path, device: str) -> Path:
     """Let LeRobot train, from its last checkpoint if there is one; return the folder of the last one."""
     output, last = folder / training.name, last_checkpoint(training, folder)
     about = {
@@ -86,6 +86,7 @@ def train(training: Training, folder: Path) -> Path:
         "dataset.root": f"{folder / training.data}-lerobot",
         "output_dir": output,
         "policy.type": training.kind,
+        "policy.device": device,
         "batch_size": BATCH,
         "steps": training.updates,
         "scheduler.num_decay_steps": training.updates,
@@ -113,15 +114,16 @@ def evaluate(name: str, policy: Path, training: Training, folder: Path, episodes
         yield {"objects": objects, **summary([record for record in records if record["objects"] == objects])}
 
 
-def rows_of(training: Training, folder: Path, episodes: int, is_trained: bool) -> Iterator[Row]:
+def rows_of(training: Training, folder: Path, episodes: int, is_trained: bool, device: str) -> Iterator[Row]:
     """Train, unless that is done, evaluate, and yield the rows of LeRobot's policy and of BISON's."""
     about = {"task": training.task, "shown": training.objects, "demonstrations": training.demonstrations}
     collect(training, folder)
-    checkpoint = last_checkpoint(training, folder).resolve() if is_trained else train(training, folder)
+    checkpoint = last_checkpoint(training, folder).resolve() if is_trained else train(training, folder, device)
     updates, noted = int(checkpoint.name), checkpoint / SECONDS
     seconds = round(float(noted.read_text(encoding="utf-8"))) if noted.exists() else None
     trained = {"updates": updates, "of_updates": training.updates, "samples": updates * BATCH}
     trained |= {"training_seconds": seconds} if seconds else {}
+    trained["device"] = json.loads((checkpoint / "pretrained_model" / "config.json").read_text(encoding="utf-8"))["device"]
     options = f"lerobot-train --policy.type={training.kind} {KINDS[training.kind]}"
     policy = checkpoint / "pretrained_model"
     for row in evaluate(f"{training.name}-{updates}", policy, training, folder, episodes, "lerobot"):
@@ -143,6 +145,7 @@ def main() -> None:
         "--only", nargs="+", default=[""], help="only trainings whose names begin so, such as act-blocks"
     )
     parser.add_argument("--trained", action="store_true", help="evaluate what was trained, and train no further")
+    parser.add_argument("--device", default="cpu", help="what LeRobot trains on, such as cuda")
     parser.add_argument("--episodes", type=int, default=20, help="for each number of objects")
     parser.add_argument("--folder", type=Path, default=Path("build/lerobot-benchmark"))
     parser.add_argument("--output", type=Path, default=RESULTS / "lerobot.jsonl")
@@ -152,7 +155,7 @@ def main() -> None:
     for training in TRAININGS:
         there = last_checkpoint(training, given.folder).exists()
         if training.name.startswith(tuple(given.only)) and (there or not given.trained):
-            for row in rows_of(training, given.folder.absolute(), given.episodes, given.trained):
+            for row in rows_of(training, given.folder.absolute(), given.episodes, given.trained, given.device):
                 rows[json.dumps(row)] = row
             print_table(list(rows.values()))
             write_rows(given.output, rows.values(), ["torch"])
