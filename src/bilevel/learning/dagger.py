@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice, pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -73,15 +73,11 @@ class RolloutDecision:
     asked: bool
 
 
-@dataclass(frozen=True)
-class RuleGaps:
+class RuleGaps(NamedTuple):
     """The timesteps of rollouts at which no rule applied, as problems, and the traces of what was done from there."""
 
     problems: tuple[Problem, ...] = ()
     traces: tuple[Trace, ...] = ()
-
-    def __add__(self, other: RuleGaps) -> RuleGaps:
-        return RuleGaps(self.problems + other.problems, self.traces + other.traces)
 
 
 def find_gaps(domain: Domain, decisions: Sequence[RolloutDecision], state: Facts, goal: Facts) -> RuleGaps:

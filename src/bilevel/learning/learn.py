@@ -36,7 +36,6 @@ from bilevel.learning.dagger import (
     Encode,
     MakeAgent,
     RandomPrefixPolicy,
-    RuleGaps,
 )
 from bilevel.learning.learned_domain import LearnedSymbols, learn_symbols
 from bilevel.lowlevel.encoding import Encoding, ImitationSamples, Samples, Situation, encode_episode, encoding_of
@@ -70,7 +69,7 @@ from bilevel.rules.rule_policy import RulePolicy
 from bilevel.rules.traces import Trace
 from bilevel.symbolic.domain import BadInput, Domain, Facts, Problem
 from bilevel.tasks.controls import BoxControls
-from bilevel.tasks.estimation import Estimation, fit_estimation
+from bilevel.tasks.estimation import fit_estimation
 from bilevel.tasks.registry import registered_task
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.scene_env import SceneEnv
@@ -225,6 +224,9 @@ class LearningRun:
             where = data.folder or f"the data set of '{data.task}'"
             remedy = "learn them as well, with --learn-domain, or first: bilevel domain learn"
             raise BadInput(f"{where}: its domain '{data.domain.name}' has no actions; {remedy}")
+        if self.task and self.task.still is not None and np.size(self.task.still) != np.prod(data.controls.shape):
+            named = f"the task '{self.task.name}' names {self.task.still} as `still`"
+            raise BadInput(f"{named}, which is none of its controls")
         find_device(config.training.device)
 
     @property
@@ -393,14 +395,8 @@ def seed_problems(domain: Domain, situations: Iterable[tuple[Facts, Facts, Mappi
             name = f"demonstration-{len(kinds) + 1}"
             kinds.setdefault(kind, Problem(name, domain.name, own, state, goal))
     order = sorted(kinds.values(), key=lambda problem: -len(problem.objects))
-    wanted: set[str] = set()
-    first: list[Problem] = []
-    for problem in order:
-        predicates = {fact.predicate for fact in problem.goal}
-        if not predicates <= wanted:
-            first.append(problem)
-            wanted |= predicates
-    chosen = [*first, *(problem for problem in order if problem not in first)][:MOST_SEEDS]
+    first = {fact.predicate: problem for problem in reversed(order) for fact in problem.goal}.values()
+    chosen = sorted(order, key=lambda problem: problem not in first)[:MOST_SEEDS]
     return tuple(sorted(chosen, key=lambda problem: -len(problem.objects)))
 
 
@@ -416,7 +412,6 @@ def _labelled(
 
 def _learn_bilevel(run: LearningRun, problems: Sequence[Problem]) -> LearnedPolicy:
     config, network, domain, controls = run.config, run.network, run.demonstrations.domain, run.demonstrations.controls
-    still = _still(run)
     data = label_demonstrations(run.demonstrations, run.task, config, run.callback, with_links=network is None)
     encoding = data.encoding
     run = replace(run, demonstrations=replace(run.demonstrations, spec=encoding.spec))
@@ -441,9 +436,10 @@ def _learn_bilevel(run: LearningRun, problems: Sequence[Problem]) -> LearnedPoli
 
     def rules_after(rounds: Sequence[Round]) -> LearnedRules:
         """Return the rules with those that fill the gaps that the rounds have shown."""
-        gaps = sum((each.gaps for done in rounds for each in done.met), RuleGaps())
-        rules = extend_rules(first[0], gaps.traces, domain)
-        return first if rules == first[0] and not gaps.problems else complete(rules, gaps.problems)
+        gaps = [each.gaps for done in rounds for each in done.met]
+        rules = extend_rules(first[0], [trace for each in gaps for trace in each.traces], domain)
+        met = [problem for each in gaps for problem in each.problems]
+        return first if rules == first[0] and not met else complete(rules, met)
 
     shape = NetworkShape(GRAPH, config.hidden, config.rounds)
     make: MakeNetwork = network or partial(GraphNetwork, hidden=shape.hidden, rounds=shape.rounds)
@@ -462,6 +458,9 @@ def _learn_bilevel(run: LearningRun, problems: Sequence[Problem]) -> LearnedPoli
 
     rounds = run.train(data.samples, make_network, make_agent, partial(encode_episode, encoding))
     rules, commit, statement = rules_after(rounds)
+    still = run.task.still if run.task else None
+    are_numbers, shown = isinstance(controls, BoxControls), islice(run.demonstrations, ENOUGH_FOR_ESTIMATION)
+    executed = ((each.scenes(encoding.spec), each.executed if are_numbers else None) for each in shown)
     card = _card(
         run,
         rounds[-1],
@@ -470,31 +469,13 @@ def _learn_bilevel(run: LearningRun, problems: Sequence[Problem]) -> LearnedPoli
         {"irrelevant": encoding.spec.untold, "rules_shown": len(data.rules), "completion": statement},
         longest=data.longest,
         commit=commit,
-        estimation=_fit_estimation(run.demonstrations),
+        estimation=fit_estimation(encoding.spec, executed),
         switches=list(run.task.switches) if run.task else None,
-        still=still,
+        still=None if still is None else np.ravel(still).astype(float).tolist(),
         links=encoding.links,
     )
     text = run.learned.text if run.learned else ""
     return LearnedPolicy(card, domain, rounds[-1].network.weights, rules, domain_text=text)
-
-
-def _still(run: LearningRun) -> list[float] | None:
-    """Return the control that does nothing, if the task names one."""
-    if run.task is None or run.task.still is None:
-        return None
-    still: list[float] = np.asarray(run.task.still, np.float64).reshape(-1).tolist()
-    if len(still) != np.prod(run.demonstrations.controls.shape):
-        raise BadInput(f"the task '{run.task.name}' names {run.task.still} as `still`, which is none of its controls")
-    return still
-
-
-def _fit_estimation(demonstrations: Demonstrations) -> Estimation:
-    """Return what demonstrations show of how things move."""
-    spec, are_numbers = demonstrations.spec, isinstance(demonstrations.controls, BoxControls)
-    shown = islice(demonstrations, ENOUGH_FOR_ESTIMATION)
-    executed = ((each.scenes(spec), each.executed.reshape(each.steps, -1) if are_numbers else None) for each in shown)
-    return fit_estimation(spec, executed)
 
 
 # Rivals: a network that does all

@@ -1,14 +1,15 @@
 """Checks of a task: of its parts, of its environment, and of what is seen and labelled in its episodes.
 
-Each check says what is wrong and what to do about it. `bilevel.learning.task_checking` runs them all.
+Each check yields what is wrong and what to do about it. `bilevel.learning.task_checking` runs them all.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -27,8 +28,9 @@ MOST_FLICKERS = 2
 
 @dataclass(frozen=True)
 class TaskFinding:
-    """Something about a task that stands in the way of learning, or else a piece of advice."""
+    """Something about a task that stands in the way of learning, or else a piece of advice; one for each thing."""
 
+    about: Hashable
     message: str
     is_error: bool = True
 
@@ -36,28 +38,8 @@ class TaskFinding:
         return f"{'error' if self.is_error else 'advice'}: {self.message}"
 
 
-class Findings:
-    """Collects findings; what is found again at every step is kept once."""
-
-    def __init__(self) -> None:
-        self._found: dict[Hashable, TaskFinding] = {}
-
-    def error(self, about: Hashable, message: str) -> None:
-        """Note what is wrong, once for each thing that it is about."""
-        self._found.setdefault(about, TaskFinding(message))
-
-    def advise(self, about: Hashable, message: str) -> None:
-        """Note what might be better, once for each thing that it is about."""
-        self._found.setdefault(about, TaskFinding(message, is_error=False))
-
-    @property
-    def has_errors(self) -> bool:
-        """Whether something is wrong."""
-        return any(finding.is_error for finding in self._found.values())
-
-    def in_order(self) -> list[TaskFinding]:
-        """The errors, then the advice."""
-        return sorted(self._found.values(), key=lambda finding: not finding.is_error)
+Advice = partial(TaskFinding, is_error=False)
+Findings = Iterator[TaskFinding]
 
 
 @dataclass
@@ -73,6 +55,7 @@ class CheckedEpisode:
     goals: list[Facts] = field(default_factory=list)
     events: set[int] = field(default_factory=set)  # the steps at which the environment reported some
     outcome: str | None = None
+    findings: list[TaskFinding] = field(default_factory=list)  # of what was seen
 
     def at(self, step: int) -> str:
         """Return where a step is, in words: seed, step, and who acts."""
@@ -82,35 +65,35 @@ class CheckedEpisode:
 # The parts of a task
 
 
-def check_parts(task: Task, found: Findings) -> None:
+def check_parts(task: Task) -> Findings:
     """Check what can be checked without running anything."""
     domain, types = f"the domain '{task.domain.name}'", task.domain.types
     for kind in task.spec.objects:
         if types and kind not in types:
             what = f"the spec has objects of the type '{kind}', which {domain} does not declare"
-            found.error(("type", kind), f"{what} (its types: {', '.join(types)}): use one name for it in both")
+            yield TaskFinding(("type", kind), f"{what} (its types: {', '.join(types)}): use one name for it in both")
     kinds = [*task.spec.objects, *task.domain.constants.values()]
     for needed in {p.type for schema in task.domain.schemas.values() for p in schema.parameters}:
         if not any(task.domain.is_subtype(kind, needed) for kind in kinds):
             message = f"actions of {domain} need objects of the type '{needed}', but the spec has none: add it"
-            found.advise(("type", needed), message)
+            yield Advice(("type", needed), message)
     if not takes(task.make_env, OBJECTS):
         arguments = ", ".join(inspect.signature(task.make_env).parameters)
         message = f"make_env({arguments}) does not take `objects`, the number of objects that there shall be: add it"
-        found.error("make_env", message)
+        yield TaskFinding("make_env", message)
 
 
 # The environment
 
 
-def check_environment(task: Task, objects: int, arguments: Mapping[str, Any], found: Findings) -> None:
+def check_environment(task: Task, objects: int, arguments: Mapping[str, Any]) -> Findings:
     """Make the environment and take a step in it, to see whether it is one of Gymnasium's."""
     try:
         env = call("the environment", task.make_env, objects=objects, **arguments)
         call("the environment", _check_gymnasium, env)
         env.close()
     except BadInput as error:
-        found.error("environment", str(error))
+        yield TaskFinding("environment", str(error))
 
 
 def _check_gymnasium(env: Env) -> None:
@@ -129,25 +112,25 @@ def _check_gymnasium(env: Env) -> None:
 # What is seen
 
 
-def check_scenes(task: Task, episode: CheckedEpisode, found: Findings) -> None:
+def check_scenes(task: Task, episode: CheckedEpisode) -> Findings:
     """Check that scenes are of the spec, that all numbers in them are finite, and that objects keep their names."""
     for step, scene in enumerate(episode.scenes):
         if not isinstance(scene, Scene):
             what = f"perceive(observation, info, env) returned a {type(scene).__name__}, not a bilevel.Scene"
-            found.error("scene", f"{episode.at(step)}: {what}")
+            yield TaskFinding("scene", f"{episode.at(step)}: {what}")
             return
         if scene.spec is not task.spec and scene.spec != task.spec:
-            found.error("spec", f"{episode.at(step)}: perceive made a scene of another Spec than the task's")
+            yield TaskFinding("spec", f"{episode.at(step)}: perceive made a scene of another Spec than the task's")
             return
         for name, value in numbers(scene).items():
             if not np.isfinite(value):
                 remedy = "give what cannot be seen a value, or leave the object out of the scene"
-                found.error(("finite", name), f"{episode.at(step)}: {name} is not a finite number: {remedy}")
+                yield TaskFinding(("finite", name), f"{episode.at(step)}: {name} is not a finite number: {remedy}")
     for step, (before, after) in enumerate(pairwise(episode.scenes), 1):
         if np.shares_memory(before.values, after.values) or np.shares_memory(before.features, after.features):
-            found.error("memory", "perceive gives the same arrays at every step, which change later: copy them")
+            yield TaskFinding("memory", "perceive gives the same arrays at every step, which change later: copy them")
             return
-        _check_names(before, after, episode.at(step), found)
+        yield from _check_names(before, after, episode.at(step))
 
 
 def numbers(scene: Scene) -> dict[str, float]:
@@ -168,12 +151,12 @@ def largest_difference(first: Scene, second: Scene) -> str:
     return f"{name} differs by {abs(value - after[name]):.2g}"
 
 
-def _check_names(before: Scene, after: Scene, where: str, found: Findings) -> None:
+def _check_names(before: Scene, after: Scene, where: str) -> Findings:
     """Say which object changes its type, or has from one step to the next exactly the features of another."""
     for name, kind in before.objects.items():
         if after.objects.get(name, kind) != kind:
             changed = f"'{name}' was of the type '{kind}' and is now of the type '{after.objects[name]}'"
-            found.error("names", f"{where}: {changed}: an object keeps its type; give a new thing a new name")
+            yield TaskFinding("names", f"{where}: {changed}: an object keeps its type; give a new thing a new name")
     was, now = (
         {name: (scene.objects[name], scene.features[row].tobytes()) for name, row in scene.roster.row.items()}
         for scene in (before, after)
@@ -183,13 +166,15 @@ def _check_names(before: Scene, after: Scene, where: str, found: Findings) -> No
         other = unique.get(features, name)
         if other != name and was.get(name) != features and now.get(other) != features:
             what = f"{where}: '{name}' has exactly the features that '{other}' had a step before"
-            found.error("names", f"{what}: a thing keeps its name while it is seen, so do not number what is left")
+            yield TaskFinding(
+                "names", f"{what}: a thing keeps its name while it is seen, so do not number what is left"
+            )
 
 
 # What is labelled
 
 
-def check_facts(domain: Domain, episode: CheckedEpisode, found: Findings) -> None:
+def check_facts(domain: Domain, episode: CheckedEpisode) -> Findings:
     """Check that labels and goals are facts of the domain about what is seen; of one without predicates, any may be."""
     for step, (scene, state, goal) in enumerate(zip(episode.scenes, episode.states, episode.goals, strict=False)):
         for function, facts in (("label", state), ("goal", goal)):
@@ -197,7 +182,7 @@ def check_facts(domain: Domain, episode: CheckedEpisode, found: Findings) -> Non
                 problem = _problem(fact, scene.objects, domain)
                 if problem:
                     about = fact.predicate if isinstance(fact, Atom) else None
-                    found.error((function, about), f"{episode.at(step)}: {function}(scene) gave {problem}")
+                    yield TaskFinding((function, about), f"{episode.at(step)}: {function}(scene) gave {problem}")
 
 
 def _problem(fact: object, objects: Mapping[str, str], domain: Domain) -> str | None:
@@ -225,7 +210,7 @@ def _problem(fact: object, objects: Mapping[str, str], domain: Domain) -> str | 
     return None
 
 
-def check_flicker(episodes: Sequence[CheckedEpisode], found: Findings) -> None:
+def check_flicker(episodes: Sequence[CheckedEpisode]) -> Findings:
     """Say which labels go and come back within a few steps, again and again."""
     times: Counter[str] = Counter()
     first: dict[str, str] = {}
@@ -242,31 +227,33 @@ def check_flicker(episodes: Sequence[CheckedEpisode], found: Findings) -> None:
         if number > MOST_FLICKERS:
             what = f"labels with '{predicate}' flicker: {number} times one went and soon came back"
             remedy = "widen its threshold, or use two, one for on and one for off"
-            found.advise(("flicker", predicate), f"{what} (first {first[predicate]}): {remedy}")
+            yield Advice(("flicker", predicate), f"{what} (first {first[predicate]}): {remedy}")
 
 
-def check_goals(episodes: Sequence[CheckedEpisode], shown: bool, found: Findings) -> None:
+def check_goals(episodes: Sequence[CheckedEpisode], shown: bool) -> Findings:
     """Check that there is a goal, and that what it wants is labelled at some time, at least where an expert acts."""
     wanted = {fact.predicate for episode in episodes for goal in episode.goals for fact in goal}
     labelled = {fact.predicate for episode in episodes for state in episode.states for fact in state}
     if not wanted:
-        found.error("goal", "goal(scene) gave no facts in any scene: say what is wanted, as Atom('on', ('a', 'b'))")
+        yield TaskFinding(
+            "goal", "goal(scene) gave no facts in any scene: say what is wanted, as Atom('on', ('a', 'b'))"
+        )
     for predicate in sorted(wanted - labelled):
         message = f"the goal wants '{predicate}', but label(scene) never gave such a fact in any of the episodes"
-        (found.error if shown else found.advise)(("goal", predicate), f"{message}: label it where it holds")
+        yield TaskFinding(("goal", predicate), f"{message}: label it where it holds", is_error=shown)
 
 
-def check_success(episode: CheckedEpisode, succeeded: bool, found: Findings) -> None:
+def check_success(episode: CheckedEpisode, succeeded: bool) -> Findings:
     """Check that the episode ended with success exactly when the goal held."""
     reached = [goal <= state for goal, state in zip(episode.goals, episode.states, strict=True)]
     last, remedy = len(reached) - 1, "let label, goal and success agree, as the rules see only the goal"
     if succeeded and not reached[-1]:
         missing = ", ".join(map(str, sorted(episode.goals[-1] - episode.states[-1])))
         what = f"the episode is a success, but of the goal {missing} is not labelled"
-        found.error("success", f"{episode.at(last)}: {what}: {remedy}")
+        yield TaskFinding("success", f"{episode.at(last)}: {what}: {remedy}")
     lasting = [step for step in range(last - SETTLING) if all(reached[step : step + SETTLING + 1])]
     for step in [*lasting, *([last] if reached[last] and not succeeded else [])]:
         if episode.goals[step]:
             what = "the goal holds, but the episode goes on without success"
-            found.error("success", f"{episode.at(step)}: {what}: {remedy}")
+            yield TaskFinding("success", f"{episode.at(step)}: {what}: {remedy}")
             return

@@ -378,7 +378,7 @@ def fit_estimation(spec: Spec, demonstrations: Iterable[tuple[Sequence[Scene], A
         step = float(np.linalg.norm(np.diff(agent, axis=0), axis=1).max(initial=0.0))
         fastest = max(fastest, step)
         if controls is not None and len(controls) > _AHEAD + 1:
-            moves.append((agent, controls.astype(float)))
+            moves.append((agent, controls.astype(float).reshape(len(controls), -1)))
         for before, scene in pairwise(scenes):
             distances = coordinates.distances(before)
             for row, (name, kind) in enumerate(before.objects.items()):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from importlib import import_module
@@ -222,10 +222,10 @@ class _Importer:
         if len(scenes) < 2:
             return "without a step"
         seen = CheckedEpisode(episode.name, episode.seed, scenes)
-        check_scenes(self.task, seen, _Refusals())
+        _refuse(check_scenes(self.task, seen))
         seen.states = states = [labels.state(scene) for scene in scenes]
         seen.goals = goals = [labels.goal(scene) for scene in scenes]
-        check_facts(self.task.domain, seen, _Refusals())
+        _refuse(check_facts(self.task.domain, seen))
         if not any(goals):
             return "without a goal (see --hindsight)"
         if not _succeeded(episode, goals[-1] <= states[-1]):
@@ -269,12 +269,11 @@ class _Importer:
         return within.reshape(-1, *controls.shape)
 
 
-class _Refusals(Findings):
-    """Refuses what is wrong, but for names that seem to change: recordings can seldom be mended in that."""
-
-    def error(self, about: Hashable, message: str) -> None:
-        if about != "names":
-            raise BadInput(message)
+def _refuse(findings: Findings) -> None:
+    """Refuse what is wrong, but for names that seem to change: recordings can seldom be mended in that."""
+    for finding in findings:
+        if finding.about != "names":
+            raise BadInput(finding.message)
 
 
 def _call(where: str, function: Callable[..., Result], *arguments: Any) -> Result:
