@@ -38,21 +38,21 @@ def test_the_first_difference_is_found_whatever_it_is(eventful: Demonstration) -
     assert not replayed(eventful)
     executed, features, invisible = eventful.executed.copy(), eventful.features.copy(), eventful.visible.copy()
     executed[10] = -executed[10]
-    assert replayed(replace(eventful, executed=executed)).startswith("first differs at step 11: 'agent' by ")
+    assert replayed(replace(eventful, executed=executed)).startswith("first differs at step 11: ")
     features[20, 0, 0] = np.nextafter(features[20, 0, 0], np.float32(1))
-    what, _, amount = replayed(replace(eventful, features=features)).rpartition(" by ")
-    assert what == "first differs at step 20: 'features'"
+    what, _, amount = replayed(replace(eventful, features=features)).rpartition(" differs by ")
+    assert what.startswith("first differs at step 20: ")
     assert 0 < float(amount) < 1e-6
     spots = eventful.snapshots["spots"].copy()
     spots[2, 0] += 1e-9
     found = replayed(replace(eventful, snapshots={**eventful.snapshots, "spots": spots}))
-    assert found.startswith("first differs at step 128: 'snapshot.spots' by ")
+    assert found == "first differs at step 128: 'snapshot.spots'"
     invisible[7, -1] = not invisible[7, -1]
     changes: dict[str, dict[str, Any]] = {
         "the events": {"events": ()},
         "the outcome": {"outcome": "step limit"},
         "the goal": {"goals": eventful.goals[:1]},
-        "the objects": {"visible": invisible},
+        "other objects are seen": {"visible": invisible},
     }
     for what, change in changes.items():
         assert replayed(replace(eventful, **change)).endswith(f": {what}")
@@ -77,7 +77,7 @@ def test_both_causes_of_a_difference_are_named(tmp_path: Path) -> None:
     assert replay(data, remembering) == dict.fromkeys(range(3))  # in the same order, nothing differs
     progress: list[Progress] = []
     found = replay(data, remembering, episode=2, callback=progress.append)
-    assert (found[2] or "").startswith("first differs at step 1: 'agent' by ")
+    assert (found[2] or "").startswith("first differs at step 1: agent.")
     assert progress == [Progress("replaying", 1, 1, {"different": 1})]
     assert "or the simulator keeps something from one episode to the next: make it anew at each" in causes(data)[-1]
     manifest = tmp_path / "set" / MANIFEST

@@ -6,7 +6,7 @@ list of all files. What a file holds depends on the settings and its number alon
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
@@ -42,10 +42,10 @@ from bilevel.progress import Callback, Progress, silent
 from bilevel.seeds import training_seed
 from bilevel.symbolic.domain import Action, BadInput
 from bilevel.symbolic.pddl import write_domain
+from bilevel.tasks.checking import largest_difference, numbers
 from bilevel.tasks.controls import Control
 from bilevel.tasks.perception import PERFECT, Perception, read_perception
 from bilevel.tasks.scene_env import SceneEnv
-from bilevel.tasks.spec import Spec
 from bilevel.tasks.task import OBJECTS, Snapshot, Task
 from bilevel.versions import differences, versions
 
@@ -282,39 +282,15 @@ def causes(demonstrations: Demonstrations) -> tuple[str, ...]:
 
 def replay_episode(demonstration: Demonstration, env: SceneEnv) -> str | None:
     """Execute the controls again from the seed; return where what is seen and saved first differs, if it does."""
-    executed = iter(demonstration.executed)
+    executed, spec = iter(demonstration.executed), env.task.spec
     _, again = record_episode(env, ActingExpert(lambda scene: next(executed, None), env.labels), demonstration.seed)
-    both = zip(_timesteps(demonstration, env.task.spec), _timesteps(again, env.task.spec), strict=False)
-    for timestep, (then, now) in enumerate(both):
-        for what in (what for what in then if what in now):  # there are no snapshots where the task cannot save
-            amount = _difference(then[what], now[what])
-            if amount is not None:
-                return f"first differs at step {timestep}: {what}{amount}"
+    scenes = enumerate(zip(demonstration.scenes(spec), again.scenes(spec), strict=False))
+    found = [(step, largest_difference(*both)) for step, both in scenes if numbers(both[0]) != numbers(both[1])]
+    found += [(step, "the goal") for step, _ in {*demonstration.goals} ^ {*again.goals}]
+    found += [(step, "the events") for step, _ in {*demonstration.events} ^ {*again.events}]
+    for name in demonstration.snapshots.keys() & again.snapshots.keys():  # there are none where the task cannot save
+        saved = zip(demonstration.snapshots[name], again.snapshots[name], demonstration.keyframes, strict=False)
+        found += [(step, f"'snapshot.{name}'") for then, now, step in saved if then.tobytes() != now.tobytes()]
     if (demonstration.outcome, demonstration.steps) != (again.outcome, again.steps):
-        return f"first differs at step {min(demonstration.steps, again.steps)}: the outcome"
-    return None
-
-
-def _timesteps(demonstration: Demonstration, spec: Spec) -> Iterator[dict[str, Any]]:
-    """Give all that is compared of each timestep, with the snapshot where there is one."""
-    goals, keyframes = demonstration.at_each_timestep(demonstration.goals), demonstration.keyframes.tolist()
-    for now, scene in enumerate(demonstration.scenes(spec)):
-        parts = demonstration.snapshots.items() if now in keyframes else ()
-        yield {
-            "'agent'": scene.values,
-            "the objects": list(scene.objects.items()),
-            "'features'": scene.features,
-            "the goal": goals[now],
-            "the events": [event for when, event in demonstration.events if when == now],
-            **{f"'snapshot.{name}'": np.asarray(part[keyframes.index(now)]) for name, part in parts},
-        }
-
-
-def _difference(one: Any, other: Any) -> str | None:
-    """Return by how much two values differ at most, if they are numbers; `None` where they are the same bit for bit."""
-    if not isinstance(one, np.ndarray):
-        return None if one == other else ""
-    if (one.dtype, one.shape, one.tobytes()) == (other.dtype, other.shape, other.tobytes()):
-        return None
-    is_alike = one.shape == other.shape
-    return f" by {np.abs(np.subtract(one, other, dtype=np.float64)).max(initial=0.0):.3g}" if is_alike else ""
+        found.append((min(demonstration.steps, again.steps), "the outcome"))
+    return "first differs at step {}: {}".format(*min(found, key=lambda each: each[0])) if found else None

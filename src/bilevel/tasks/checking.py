@@ -144,10 +144,10 @@ def numbers(scene: Scene) -> dict[str, float]:
 
 def largest_difference(first: Scene, second: Scene) -> str:
     """Return where two scenes differ most, in words."""
-    if first.roster != second.roster:
+    before, after = numbers(first), numbers(second)
+    if before.keys() != after.keys():
         return "other objects are seen"
-    after = numbers(second)
-    name, value = max(numbers(first).items(), key=lambda item: abs(item[1] - after[item[0]]))
+    name, value = max(before.items(), key=lambda item: abs(item[1] - after[item[0]]))
     return f"{name} differs by {abs(value - after[name]):.2g}"
 
 
