@@ -77,7 +77,7 @@ def still_policy(task: Task = TINY, rules: str = RULES_TEXT, controls: Controls 
         objects=2,
         arguments={},
         seed=7,
-        spec=task.spec.as_json(),
+        spec=task.spec,
         controls=controls,
         encoding=symbols_of(encoding),
         network=network,

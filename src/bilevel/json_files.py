@@ -18,7 +18,7 @@ def decode(data: bytes | str, kind: type[Value], what: object) -> Value:
     """Return the value in some JSON; `BadInput` says `what` it is where it is no JSON, or not of this kind."""
     try:
         return msgspec.json.decode(data, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, BadInput) as error:
         raise BadInput(f"{what}: {' '.join(str(error).split())}") from None
 
 

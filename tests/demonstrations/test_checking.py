@@ -69,7 +69,7 @@ def edit(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
         (lambda m: m.update(mood="good"), "unknown field `mood`"),
         (lambda m: m.update(episodes=0, files=[]), "Expected `int` >= 1 - at `$.episodes`"),
         (lambda m: m["settings"]["arguments"].update(objects="1"), "'objects' among the arguments must be"),
-        (lambda m: m["spec"].update(agent={"x": {"type": "mood"}}), "no spec: Invalid value 'mood'"),
+        (lambda m: m["spec"].update(agent={"x": {"type": "mood"}}), "Invalid value 'mood' - at `$.spec"),
         (lambda m: m["files"].pop(), "'files' must list 3 files"),
         (lambda m: m.update(format=3, novelty=True), "reads format 2; upgrade bilevel"),
         (lambda m: m.update(format=1), "reads format 2; collect it again"),

@@ -79,7 +79,7 @@ def change_weights(folder: Path, **changes: Any) -> None:
 def test_a_policy_that_is_read_is_the_one_that_was_written(tmp_path: Path) -> None:
     found = read_policy(learned_folder())
     assert (found.card.task, found.card.seed, found.card.format) == ("tiny", 7, FORMAT)
-    assert found.spec == TINY.spec
+    assert found.card.spec == TINY.spec
     found.write(tmp_path)
     assert all((tmp_path / file).read_bytes() == (learned_folder() / file).read_bytes() for file in FILES)
     again = read_policy(tmp_path)
@@ -238,9 +238,9 @@ class Missing:
             raise ModuleNotFoundError(f"No module named '{name}'", name=name)
 
 sys.meta_path.insert(0, Missing())
-import bilevel
+import bilevel, msgspec
 from bilevel import Atom, Scene
-from bilevel.tasks.spec import read_spec
+from bilevel.tasks.spec import Spec
 
 def label(scene):
     yield Atom("free")
@@ -250,7 +250,7 @@ def label(scene):
 folder, agent, objects = sys.argv[1], json.loads(sys.argv[2]), json.loads(sys.argv[3])
 policy = bilevel.load_policy(folder, label=label, goal=lambda scene: [Atom("at", ("parcel1", "spot1"))])
 with open(f"{folder}/policy.json") as file:
-    scene = Scene(read_spec(json.load(file)["spec"]), agent, objects)
+    scene = Scene(msgspec.convert(json.load(file)["spec"], Spec), agent, objects)
 print(json.dumps([str(policy.action), policy.act(scene).tolist(), str(policy.action)]))
 """
 

@@ -85,7 +85,7 @@ def collect(
     wanted = Manifest(
         settings=settings,
         episodes=episodes,
-        spec_json=task.spec.as_json(),
+        spec=task.spec,
         controls=controls,
         versions=versions(task.packages),
     )

@@ -15,7 +15,6 @@ import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
-from functools import cached_property
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -37,7 +36,7 @@ from bilevel.tasks.controls import BoxControls, Controls
 from bilevel.tasks.perception import PERFECT, Perception
 from bilevel.tasks.scene import Array, Roster, Scene
 from bilevel.tasks.scene_env import SceneEnv
-from bilevel.tasks.spec import Spec, read_spec
+from bilevel.tasks.spec import Spec
 from bilevel.tasks.task import NOT_OF_ENVIRONMENTS, OBJECTS, Task
 
 FORMAT = 2
@@ -414,14 +413,14 @@ class Source(msgspec.Struct, frozen=True, omit_defaults=True):
     rate: float | None = None  # in Hz, if it is known
 
 
-class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, dict=True):
+class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What a data set says of itself. Its files are listed once it is complete."""
 
     format: Literal[2] = 2
     settings: CollectionSettings
     episodes: Annotated[int, msgspec.Meta(ge=1, le=MOST_EPISODES)]  # how many are wanted
     complete: bool = False
-    spec_json: dict[str, Any] = msgspec.field(name="spec")
+    spec: Spec  # the features of agent and objects, and what they mean
     controls: Controls
     keyframe: Literal[64] = 64
     versions: dict[str, str]
@@ -432,15 +431,6 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         listed = self.episodes if self.complete else 0
         if [entry.file for entry in self.files] != [file_name(index) for index in range(listed)]:
             raise ValueError(f"'files' must list {listed} files in the order of their numbers")
-        try:
-            read_spec(self.spec_json)
-        except BadInput as error:
-            raise ValueError(str(error)) from None
-
-    @cached_property
-    def spec(self) -> Spec:
-        """The features of agent and objects, and what they mean."""
-        return read_spec(self.spec_json)
 
     @property
     def command(self) -> str:

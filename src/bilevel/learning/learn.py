@@ -530,7 +530,7 @@ def _card(
         objects=demonstrations.objects,
         arguments=demonstrations.env_arguments,
         seed=network.seed,
-        spec=demonstrations.spec.as_json(),
+        spec=demonstrations.spec,
         controls=demonstrations.controls,
         encoding=encoding,
         network=shape,

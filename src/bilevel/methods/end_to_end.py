@@ -295,7 +295,7 @@ def read_end_to_end(folder: Path, method: str) -> tuple[LearnedPolicy, EndToEndN
     """Return what is in a folder, with its network; `BadInput` where it is not of this method, or does not fit."""
     learned = read_learned(folder, method)
     card, shape = learned.card, learned.card.network
-    encoding = GraphEncoding(method, learned.domain, learned.spec)
+    encoding = GraphEncoding(method, learned.domain, card.spec)
     check_encoding(encoding.symbols, card.encoding, folder / DOMAIN)
     make_network = partial(EndToEndNetwork, encoding, card.controls, shape.hidden, shape.rounds)
     try:

@@ -162,7 +162,7 @@ def _bilevel(method: Method, options: Options) -> RunnablePolicy:
             return seeing.bind(labels, options.network, recovery, switches)
         planner, seconds = PLANNERS[settings["planner"]], settings["planning_seconds"]
         high = PlannedPolicy(seeing.domain, planner, replan=method.replan, time_limit=seconds)
-        estimator = Estimator(seeing.spec, estimation) if estimation else None
+        estimator = Estimator(seeing.card.spec, estimation) if estimation else None
         return BilevelPolicy(labels, high, seeing.low(options.network), estimator)
 
     return _learned(method, learned, options, bind, settings)

@@ -8,7 +8,6 @@ policy.json is written last, so that a folder without it is not complete.
 from __future__ import annotations
 
 import hashlib
-import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -38,7 +37,7 @@ from bilevel.symbolic.pddl import read_adl_domain, write_domain
 from bilevel.tasks.controls import BoxControls, Controls, DiscreteControls
 from bilevel.tasks.estimation import Estimation, Estimator
 from bilevel.tasks.registry import registered_task, task_names
-from bilevel.tasks.spec import Spec, read_spec
+from bilevel.tasks.spec import Spec
 from bilevel.tasks.task import Labels, Task
 
 FORMAT = 2
@@ -79,7 +78,7 @@ class Card(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     objects: Count  # in the demonstrations
     arguments: dict[str, Any]  # of the environment that the demonstrations come from
     seed: Count
-    spec: dict[str, Any]
+    spec: Spec  # the features that the network was trained on
     controls: BoxControls | DiscreteControls
     encoding: dict[str, Any]  # which symbols the network is told, to see whether the domain is still the same
     network: NetworkShape
@@ -101,12 +100,8 @@ class Card(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         size = self.controls.size if isinstance(self.controls, BoxControls) else 1
         if (self.still is not None and len(self.still) != size) or max(self.switches or [0]) >= size:
             raise ValueError(f"'still' and 'switches' are of other controls than these, which have {size} numbers")
-        try:
-            spec = read_spec(self.spec)
-            if self.estimation:
-                Estimator(spec, self.estimation)
-        except BadInput as error:
-            raise ValueError(str(error)) from None
+        if self.estimation:
+            Estimator(self.spec, self.estimation)
 
 
 def count_parameters(weights: Weights) -> int:
@@ -132,11 +127,6 @@ class LearnedPolicy:
     def is_bilevel(self) -> bool:
         """Whether rules decide what its network does."""
         return self.card.method == BISON
-
-    @property
-    def spec(self) -> Spec:
-        """The features that the network was trained on."""
-        return read_spec(self.card.spec)
 
     @property
     def parameters(self) -> int:
@@ -177,9 +167,7 @@ class LearnedPolicy:
             raise BadInput(f"the policy was learned with {self.card.controls}, but the environment has {controls}")
 
     def write(self, folder: Path) -> None:
-        """Write the folder, its card last; `BadInput` where training diverged or the place cannot be written to."""
-        if not math.isfinite(self.card.summary["validation_loss"]):
-            raise BadInput("training diverged: its loss is not finite; try another --seed or a lower learning rate")
+        """Write the folder, its card last; `BadInput` where the place cannot be written to."""
         (folder / POLICY).unlink(missing_ok=True)
         contents: dict[str, str | bytes] = {**self.texts(), WEIGHTS: weights_data(self.weights)}
         contents[DOMAIN] = self.domain_text or contents[DOMAIN]
@@ -199,7 +187,7 @@ class LearnedPolicy:
         """
         high, low, card = RulePolicy(self.rules, self.domain, commit=self.card.commit), self.low(network), self.card
         recovery = card.recovery if recovery is None else recovery
-        estimator = Estimator(self.spec, card.estimation) if card.estimation else None
+        estimator = Estimator(card.spec, card.estimation) if card.estimation else None
         if recovery == NO_RECOVERY:
             return BilevelPolicy(labels, high, low, estimator)
         switches = switches if card.switches is None else card.switches
@@ -208,7 +196,7 @@ class LearnedPolicy:
 
     def low(self, network: Callable[[Encoding, Controls], Any] | None = None) -> LowLevelPolicy:
         """Return the low level: NumPy's, or one that runs a network of another kind in torch."""
-        encoding, shape = encoding_of(self.domain, self.spec, self.card.links), self.card.network
+        encoding, shape = encoding_of(self.domain, self.card.spec, self.card.links), self.card.network
         if shape.kind == GRAPH:
             return NumpyNetwork(encoding, self.card.controls, self.weights, shape.rounds)
         if network is None:
@@ -233,7 +221,7 @@ def read_policy(folder: Path) -> LearnedPolicy:
     """Return what is in a folder; `BadInput` where a file is missing, damaged, does not fit others, or not bilevel."""
     learned = read_learned(folder, BISON)
     card, domain = learned.card, learned.domain
-    encoding = encoding_of(domain, learned.spec, card.links)
+    encoding = encoding_of(domain, card.spec, card.links)
     check_encoding(symbols_of(encoding), card.encoding, folder / DOMAIN)
     if card.network.kind == GRAPH:
         shapes = weight_shapes(encoding, card.controls, card.network.hidden, card.network.rounds)

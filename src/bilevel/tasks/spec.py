@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -80,12 +80,15 @@ InputRole = Position | Angle | Scalar  # of a number that a network is told
 Role = InputRole | LabelOnly
 ROLES = (Position, Angle, Scalar, LabelOnly)
 
-Features = Mapping[str, Role | type[Role]]  # as users give them
+if TYPE_CHECKING:
+    Features = Mapping[str, Role | type[Role]]  # as users give them
+else:
+    Features = Mapping[str, Role]  # as they are kept, also in files
 
 
 @dataclass(frozen=True)
 class Spec:
-    """The features of the agent and of each type of object, by their names, with their roles.
+    """The features of the agent and of each type of object, by their names, with their roles; files have it as JSON.
 
     With a `frame`, two coordinates of the agent and its heading, such as ("x", "y", "theta"), positions are told as the
     agent sees them, ahead and to its left. Of `untold` parameters of actions, such as {"pick": ("?from",)}, the network
@@ -110,6 +113,10 @@ class Spec:
         return {kind: _roles(f"the type '{kind}'", features) for kind, features in self.objects.items()}
 
     def __post_init__(self) -> None:
+        untold = {name: tuple(parameters) for name, parameters in self.untold.items()}
+        values = {"agent": self.agent_roles, "objects": self.object_roles, "untold": untold}
+        for name, value in (values | {"symmetries": tuple(self.symmetries)}).items():
+            object.__setattr__(self, name, value)
         agent, (x, y, _) = self.agent_roles, self.frame or ("", "", "")
         for kind, features in self.object_roles.items():
             for name, role in features.items():
@@ -142,37 +149,6 @@ class Spec:
     def agent_column(self) -> Mapping[str, int]:
         """The place of each feature of the agent."""
         return {name: index for index, name in enumerate(self.agent)}
-
-    def as_json(self) -> dict[str, Any]:
-        """The spec as plain values, from which `read_spec` makes an equal one."""
-        untold = {name: tuple(parameters) for name, parameters in self.untold.items()}
-        saved = _Saved(self.agent_roles, self.object_roles, self.frame, untold, tuple(self.symmetries))
-        found: dict[str, Any] = msgspec.to_builtins(saved)
-        return found
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Spec) and self.as_json() == other.as_json()
-
-    __hash__ = None  # type: ignore[assignment]
-
-
-class _Saved(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """A spec in a file."""
-
-    agent: dict[str, Role]
-    objects: dict[str, dict[str, Role]]
-    frame: tuple[str, str, str] | None = None
-    untold: dict[str, tuple[str, ...]] = {}
-    symmetries: tuple[Symmetry, ...] = ()
-
-
-def read_spec(value: object) -> Spec:
-    """The spec that `Spec.as_json` gave; `BadInput` where it is none."""
-    try:
-        saved = msgspec.convert(value, _Saved)
-    except msgspec.ValidationError as error:
-        raise BadInput(f"no spec: {error}") from None
-    return Spec(saved.agent, saved.objects, saved.frame, saved.untold, saved.symmetries)
 
 
 def input_role(role: Role) -> InputRole | None:

@@ -101,7 +101,7 @@ def import_demonstrations(
                 settings=settings,
                 episodes=len(entries),
                 complete=True,
-                spec_json=task.spec.as_json(),
+                spec=task.spec,
                 controls=controls,
                 versions=versions(task.packages),
                 files=entries,
