@@ -68,7 +68,7 @@ def solve(
         nature = Nature(domain, {} if domain.is_deterministic else problem.all_objects(domain), random.Random(seed))
         engine, moves = RuleEngine(rules, domain, problem, commit=commit), dict[int, NaturesMove]()
         stop, detail = _run(engine, nature, moves, bound)
-        return Solution(stop, Plan(engine.actions(), moves), engine.open_goals, detail)
+        return Solution(stop, Plan(engine.actions(), moves), engine.executor.open_goals, detail)
 
 
 def _run(engine: RuleEngine, nature: Nature, moves: dict[int, NaturesMove], bound: int) -> tuple[Stop, str]:
@@ -78,7 +78,7 @@ def _run(engine: RuleEngine, nature: Nature, moves: dict[int, NaturesMove], boun
     rule asks about and the goals are compared: nothing else has to do with what the rules will do. What may fail or
     needs nature is done one by one.
     """
-    step, fewest, since, last_move = 0, engine.open_goals, 0, -1  # the last progress, and what nature did last
+    step, fewest, since, last_move = 0, engine.executor.open_goals, 0, -1  # the last progress, and what nature did last
     marked: int | None = None  # after which step
     patience = 1
     while step < bound:
@@ -86,9 +86,9 @@ def _run(engine: RuleEngine, nature: Nature, moves: dict[int, NaturesMove], boun
             marked = step
             engine.mark()
         status = engine.run(min(bound, step + (1000 if marked is None else 1)))
-        step = engine.steps
+        step = engine.executor.steps
         if status == ExecutorStatus.NO_RULE:
-            return Stop.NO_RULE if engine.open_goals else Stop.SOLVED, ""
+            return Stop.NO_RULE if engine.executor.open_goals else Stop.SOLVED, ""
         if status == ExecutorStatus.FOUND:
             action, move = engine.action, None
             if not engine.is_applicable():
@@ -101,15 +101,15 @@ def _run(engine: RuleEngine, nature: Nature, moves: dict[int, NaturesMove], boun
                     engine.declare({move.binding[v.name]: v.type for v in schema.outcomes[move.outcome].chosen})
             engine.apply(*effects_of(engine.domain, action, move))
             step += 1
-        if engine.open_goals < fewest:
-            fewest, since = engine.open_goals, step
+        if engine.executor.open_goals < fewest:
+            fewest, since = engine.executor.open_goals, step
         if marked is not None:
             if engine.is_back and last_move < marked:
                 return Stop.LOOP, f"to the rules the state after step {marked} came back after step {step}"
             if step - marked >= patience:
                 marked, patience = step, 2 * patience
                 engine.mark()
-    return Stop.STEP_BOUND if engine.open_goals else Stop.SOLVED, ""
+    return Stop.STEP_BOUND if engine.executor.open_goals else Stop.SOLVED, ""
 
 
 def unpacked(problem: Problem | PackedProblem) -> Problem:

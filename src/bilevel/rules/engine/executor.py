@@ -8,8 +8,10 @@ when a row comes or goes, and how instances are read off the views, is made of s
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from operator import itemgetter
 from typing import Any
 
@@ -41,18 +43,18 @@ def picker(terms: Terms) -> Callable[[Sequence[Any]], Row]:
     return itemgetter(*places) if len(places) > 1 else lambda values: (values[places[0]],)
 
 
-def binder(binds: Places, same: Places) -> Callable[[Row, Slots], bool]:
-    """Return a function that puts the columns of a row into slots; it returns whether others agree with theirs."""
+def follower(binds: Places, same: Places, then: Visit) -> Callable[[Slots, Row], None]:
+    """Return a function that puts the columns of a row into slots and goes on, if others agree with theirs."""
 
-    def bind(row: Row, values: Slots) -> bool:
+    def follow(values: Slots, row: Row) -> None:
         for column, slot in binds:
             values[slot] = row[column]
-        for column, slot in same:  # noqa: SIM110 — a generator takes longer than most loops
+        for column, slot in same:
             if values[slot] != row[column]:
-                return False
-        return True
+                return
+        then(values)
 
-    return bind
+    return follow
 
 
 class IndexedRows:
@@ -69,32 +71,21 @@ class IndexedRows:
     def index(self, columns: tuple[int, ...]) -> dict[Row, set[Row]]:
         """Return the rows by their values in some columns."""
         if columns not in self._indexes:
-            key, index = self._indexes[columns] = picker(columns), {}
+            key, index = self._indexes[columns] = picker(columns), defaultdict(set)
             for row in self.rows:
-                index.setdefault(key(row), set()).add(row)
+                index[key(row)].add(row)
         return self._indexes[columns][1]
 
-    def add(self, row: Row) -> None:
-        """Add a row that is not there."""
-        for _, take in self.when_absent:
+    def change(self, row: Row, present: bool) -> None:
+        """Add a row that is not there, or remove one that is."""
+        losing, gaining = (self.when_absent, self.when_present) if present else (self.when_present, self.when_absent)
+        for _, take in losing:
             take(row)
-        self.rows.add(row)
+        (self.rows.add if present else self.rows.remove)(row)
         for key, index in self._indexes.values():
-            index.setdefault(key(row), set()).add(row)
-        for put, _ in self.when_present:
-            put(row)
-
-    def remove(self, row: Row) -> None:
-        """Remove a row that is there."""
-        for _, take in self.when_present:
-            take(row)
-        self.rows.remove(row)
-        for key, index in self._indexes.values():
-            found = index[key(row)]
-            found.remove(row)
-            if not found:
-                del index[key(row)]
-        for put, _ in self.when_absent:
+            rows = index[key(row)]
+            (rows.add if present else rows.remove)(row)
+        for put, _ in gaining:
             put(row)
 
 
@@ -103,32 +94,22 @@ class IndexedView:
 
     def __init__(self, key_slots: Sequence[int], value_slot: int) -> None:
         self.keys = IndexedRows()
-        self.values: dict[Row, list[str]] = {}
+        self.values: dict[Row, list[str]] = defaultdict(list)
         self._key, self._slot = picker(key_slots), value_slot
 
-    def put(self, values: Slots) -> None:
-        """Put an entry into the view; whoever asks about the key hears of the first."""
+    def change(self, present: bool, values: Slots) -> None:
+        """Put an entry in or take one out; whoever asks about its key hears of the first and of the last."""
         key, value = self._key(values), values[self._slot]
-        found = self.values.get(key)
-        if found is None:
-            self.values[key] = [value]
-            self.keys.add(key)
-        else:
-            place = bisect_left(found, value)
-            if place == len(found) or found[place] != value:
-                found.insert(place, value)
-
-    def take(self, values: Slots) -> None:
-        """Take an entry out if it is there; whoever asks about the key hears of the last."""
-        key, value = self._key(values), values[self._slot]
-        found = self.values.get(key, ())
+        found = self.values[key]
         place = bisect_left(found, value)
-        if place < len(found) and found[place] == value:
-            if len(found) == 1:
-                self.keys.remove(key)
-                del self.values[key]
-            else:
-                del self.values[key][place]
+        if (place < len(found) and found[place] == value) == present:
+            return
+        if present:
+            found.insert(place, value)
+        else:
+            del found[place]
+        if len(found) == (1 if present else 0):
+            self.keys.change(key, present)
 
 
 @dataclass
@@ -137,10 +118,8 @@ class ExecutorRule:
 
     number: int
     place: int
-    needs: list[IndexedRows]  # if one of them is empty the rule does not apply
-    goal: Sequence[
-        tuple[Relation, Relation, Callable[[Row], Row]]
-    ]  # that it serves: among facts, as served, and its terms
+    needs: list[set[Row]]  # if one of them is empty the rule does not apply
+    goal: Sequence[tuple[Relation, Relation, Callable[[Row], Row]]]  # among facts, among what is served, its terms
     arguments: Callable[[Row], Row]
     effects: list[tuple[Any, Any]]  # what the action adds and deletes for an instance, if that is certain
     first: Callable[[], Row | None] | None = None  # once it is planned
@@ -187,7 +166,7 @@ class Executor:
         After all rules, some may come again, with the place of the first time: for instances that serve a goal.
         """
         served = [(facts, served, picker(terms)) for facts, served, terms in goal]
-        needed = [self._relations[name] for name in needs]
+        needed = [self._relations[name].rows for name in needs]
         done = [([(r, picker(t)) for r, t in adds], [(r, picker(t)) for r, t in deletes]) for adds, deletes in effects]
         rule = ExecutorRule(len(self._rules), place, needed, served, picker(arguments), done)
         self._rules.append(rule)
@@ -222,17 +201,13 @@ class Executor:
         """Build a view, and keep it up to date with the relations it is made of."""
         view = self._views[plan.relation] = IndexedView(plan.key, plan.value)
         self._work = 0
-        self._join(plan.steps, view.put)(list(plan.values))
+        put, take = partial(view.change, True), partial(view.change, False)
+        self._join(plan.steps, put)(list(plan.values))
         for name, positive, others, binds, same in plan.changes:
             relation, slots = self._relations[name], list(plan.values)
-            put, take = (
-                self._following(binder(binds, same), self._join(others, then), slots) for then in (view.put, view.take)
-            )
-            (relation.when_present if positive else relation.when_absent).append((put, take))
+            come, go = (partial(follower(binds, same, self._join(others, then)), slots) for then in (put, take))
+            (relation.when_present if positive else relation.when_absent).append((come, go))
         self._relations[plan.relation] = view.keys
-
-    def _following(self, bind: Callable[[Row, Slots], bool], join: Visit, slots: Slots) -> Callable[[Row], None]:
-        return lambda row: join(slots) if bind(row, slots) else None
 
     def _join(self, steps: Sequence[Step], then: Visit) -> Visit:
         """Return a function that calls another for all values that the steps allow, and returns what it last did."""
@@ -253,15 +228,14 @@ class Executor:
 
     def _listing(self, step: Step, then: Visit) -> Visit:
         _, name, columns, slots, binds, same = step
-        relation, key, bind, rule = self._relations[name], picker(slots), binder(binds, same), self.chosen
+        relation, key, rule, follow = self._relations[name], picker(slots), self.chosen, follower(binds, same, then)
         index: Any = relation.index(tuple(columns)) if columns else {(): relation.rows}
 
         def visit(values: Slots) -> None:
             rows = index.get(key(values), ())
             self._count(len(rows), rule)
             for row in rows:
-                if bind(row, values):
-                    then(values)
+                follow(values, row)
 
         return visit
 
@@ -312,7 +286,7 @@ class Executor:
         for rule in rules:
             if first is not None and rule.place != self.chosen:
                 break
-            if _can_apply(rule):
+            if all(rule.needs):
                 if rule.first is None:
                     self.unplanned = rule.number
                     return ExecutorStatus.PLAN
@@ -342,9 +316,9 @@ class Executor:
         self._work = 0
         self.unplanned = number
         rule = self._rules[number]
-        if _can_apply(rule) and rule.first is None:
+        if rule.first is None and all(rule.needs):
             return ExecutorStatus.PLAN
-        self.instances = rule.every() if _can_apply(rule) else []
+        self.instances = rule.every()
         return ExecutorStatus.FOUND
 
     def has(self, fact: Atom) -> bool:
@@ -362,9 +336,9 @@ class Executor:
         for fact in facts:
             relation, row = self._relations.get(fact[0]), fact[1]
             if relation is not None and (row in relation.rows) != present:
-                (relation.add if present else relation.remove)(row)
+                relation.change(row, present)
                 if relation.goals is not None and row in relation.wanted:
-                    (relation.goals.remove if present else relation.goals.add)(row)
+                    relation.goals.change(row, not present)
                     self.open_goals += -1 if present else 1
                 changed.append(fact)
         return changed
@@ -398,10 +372,3 @@ class Executor:
     def actions(self, domain: Domain, schemas: Sequence[str]) -> Sequence[Action]:
         """Return the actions done, given the schemas of the rules at each place."""
         return [Action(schemas[place], arguments) for place, arguments in self._done]
-
-
-def _can_apply(rule: ExecutorRule) -> bool:
-    for relation in rule.needs:  # noqa: SIM110 — a generator takes longer than most loops
-        if not relation.rows:
-            return False
-    return True

@@ -252,11 +252,6 @@ class RuleEngine:
     def _match(self, place: int, values: Sequence[str]) -> Match:
         return Match(self.rules[place], dict(zip(self._queries[place][1].outputs, values, strict=True)))
 
-    @property
-    def open_goals(self) -> int:
-        """How many goals do not hold."""
-        return int(self.executor.open_goals)
-
     # Following
 
     def follow(self, state: Facts, goal: Facts | None = None, objects: Mapping[str, str] | None = None) -> None:
@@ -267,7 +262,7 @@ class RuleEngine:
         if has_new_goal or has_new_links or (has_new_objects and self._orders):
             self._start(state, self._goal if goal is None else goal, self._objects if objects is None else objects)
             return
-        self._change(self.executor.set, state - self._state, self._state - state)
+        self._derive(*self._ask(self.executor.set, state - self._state, self._state - state))
         self._state = state
         if objects is not None and has_new_objects:
             before, after = self._types_of(self._objects), self._types_of(objects)
@@ -279,11 +274,8 @@ class RuleEngine:
         self._ask(self.executor.set, self._types_of(objects), ())
         self._objects |= objects
 
-    def _change(self, change: Callable[..., Any], came: Iterable[Atom], went: Iterable[Atom]) -> None:
-        """Have the executor change facts, and what follows from them."""
-        self._derive(*self._ask(change, came, went))
-
     def _derive(self, came: Iterable[Atom], went: Iterable[Atom]) -> None:
+        """Change what follows from facts that came and went."""
         if self._differences is not None:
             self._differences.symmetric_difference_update((*came, *went))
         for deriver in self._derivers:
@@ -313,12 +305,7 @@ class RuleEngine:
 
     def apply(self, added: Facts, deleted: Facts) -> None:
         """Carry out that action, which has these effects."""
-        self._change(self.executor.apply, added, deleted)
-
-    @property
-    def steps(self) -> int:
-        """How many actions were done in runs."""
-        return int(self.executor.steps)
+        self._derive(*self._ask(self.executor.apply, added, deleted))
 
     def mark(self) -> None:
         """Keep in mind how things stand: facts that rules ask about, and the goal that is being served."""
