@@ -15,10 +15,9 @@ from fond_problems import random_problem, random_walk
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from bilevel.planning.flips import plan_by_flips
 from bilevel.planning.grounding import Grounding, GroundProblem
 from bilevel.planning.planner import Deadline, Status, TimeUp
-from bilevel.planning.search import cheapest_first, search
+from bilevel.planning.search import cheapest_first, flips_of, path_to, plan_by_flips, search
 from bilevel.symbolic.domain import Atom, Domain, Problem
 from bilevel.symbolic.pddl import compiled, parse_domain, parse_problem
 from bilevel.symbolic.semantics import applicable, cost_of, progress, successors
@@ -215,10 +214,11 @@ def lamps(seed: int, switches: int, count: int, asked: int | None, more: str = "
 def test_flips_are_planned_for_as_a_search_through_all_states_does(seed: int, asked: int | None) -> None:
     task = Grounding().task(*lamps(seed, switches=5, count=5, asked=asked), Deadline(60))
     if task is not None and task.state & task.goal != task.goal:
-        is_flips, plan = plan_by_flips(task, Deadline(60))
-        _, shortest = cheapest_first(task, Deadline(60), 10**6)
-        assert is_flips
-        assert (plan and len(plan)) == (shortest and len(shortest))
+        flips, found = flips_of(task, Deadline(60)), cheapest_first(task, Deadline(60), 10**6)
+        assert flips is not None
+        assert found is not None
+        (parents, end), plan = found, plan_by_flips(task, flips, Deadline(60))
+        assert (plan and len(plan)) == (end and len(path_to(end, parents)))
 
 
 def test_a_hundred_switches_are_planned_for_and_the_plan_is_valid() -> None:
@@ -230,4 +230,4 @@ def test_flips_that_cannot_always_be_done_are_left_to_the_search() -> None:
     domain, problem = lamps(1, 5, 5, None, ":precondition (exists (?l - lamp) (lit ?l))")
     task = Grounding().task(domain, problem, Deadline(60))
     assert task is not None
-    assert not plan_by_flips(task, Deadline(60))[0]
+    assert flips_of(task, Deadline(60)) is None

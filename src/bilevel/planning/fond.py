@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from bilevel.planning.grounding import ConditionIndex, FondAction, Grounding, GroundOperator, GroundTask
 from bilevel.planning.placeholders import remember_newest
@@ -42,7 +43,7 @@ class Node:
     state: int
     action: FondAction
     condition: int
-    links: list[Node | None]  # one for each outcome; `None` while nothing is known of it
+    links: dict[GroundOperator, Node | None]  # for each outcome; `None` while nothing is known of it
     number: int = -1  # in the order in which nodes are made
     distance: int = 0  # from the goal, if nature is kind
     callers: dict[Link, None] = field(default_factory=dict)
@@ -52,17 +53,11 @@ class Node:
         return state & self.condition == self.condition
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(NamedTuple):
     """An outcome of a node."""
 
     node: Node
-    index: int
-
-    @property
-    def outcome(self) -> GroundOperator:
-        """The outcome of the action that this link is for."""
-        return self.node.action.outcomes[self.index]
+    outcome: GroundOperator
 
     @property
     def state(self) -> int:
@@ -82,21 +77,22 @@ class PartialPolicy:
 
     def __init__(self, task: GroundTask, deadline: Deadline) -> None:
         start, goal = task.state, task.goal
-        self.goal = Node(goal, FondAction(REST, goal, ()), goal, [])
-        self.root = Node(0, FondAction(START, 0, (GroundOperator(PlanStep(START), 0, add=start, delete=0),)), 0, [None])
+        begin = GroundOperator(PlanStep(START), 0, add=start, delete=0)
+        self.goal = Node(goal, FondAction(REST, goal, ()), goal, {})
+        self.root = Node(0, FondAction(START, 0, (begin,)), 0, {begin: None})
         self.nodes: dict[Node, None] = {self.root: None}
-        self.open = [Link(self.root, 0)]
+        self.open = [Link(self.root, begin)]
         self._deadline = deadline
         self._made: list[Node] = []  # every node but the root, by number; some may be removed
         self._index = ConditionIndex()
 
     def add(self, state: int, action: FondAction, condition: int) -> Node:
         """A new node, all its outcomes open."""
-        node = Node(state, action, condition, [None] * len(action.outcomes), number=len(self._made))
+        node = Node(state, action, condition, dict.fromkeys(action.outcomes), number=len(self._made))
         self.nodes[node] = None
         self._made.append(node)
         self._index.put(node.number, condition)
-        self.open += [Link(node, index) for index in range(len(node.links))]
+        self.open += [Link(node, outcome) for outcome in action.outcomes]
         return node
 
     def covering(self, state: int) -> Node | None:
@@ -108,7 +104,7 @@ class PartialPolicy:
 
     def connect(self, link: Link, target: Node) -> None:
         """Let a link lead to a node, whose condition the link's own node must then ensure."""
-        link.node.links[link.index] = target
+        link.node.links[link.outcome] = target
         target.callers[link] = None
         self._strengthen(link.node, link.regress(target.condition))
 
@@ -136,19 +132,19 @@ class PartialPolicy:
             self._index.put(node.number, condition)
 
     def _disconnect(self, link: Link) -> None:
-        target = link.node.links[link.index]
+        target = link.node.links[link.outcome]
         assert target is not None
         del target.callers[link]
-        link.node.links[link.index] = None
+        link.node.links[link.outcome] = None
         self.open.append(link)
 
     def remove(self, node: Node) -> None:
         """Outcomes linked to the node are open again."""
         for link in list(node.callers):
             self._disconnect(link)
-        for index, target in enumerate(node.links):
+        for outcome, target in node.links.items():
             if target is not None:
-                del target.callers[Link(node, index)]
+                del target.callers[Link(node, outcome)]
         del self.nodes[node]
         if node is not self.root:
             self._index.remove(node.number)
@@ -169,7 +165,7 @@ class PartialPolicy:
         """Leave only the nodes that can be reached from the root, with the weakest conditions that the links allow."""
         reached, frontier = {self.root}, [self.root]
         for node in frontier:  # grows while it is read
-            for target in node.links:
+            for target in node.links.values():
                 if target is not None and target is not self.goal and target not in reached:
                     reached.add(target)
                     frontier.append(target)
@@ -260,7 +256,7 @@ def solve(task: GroundTask, deadline: Deadline) -> list[Node] | None:
     while graph.root in graph.nodes:
         if graph.open:
             link = graph.open.pop()
-            if link.node in graph.nodes and link.node.links[link.index] is None:
+            if link.node in graph.nodes and link.node.links[link.outcome] is None:
                 target = graph.covering(link.state) or _planned(link, graph, planner, stranded)
                 graph.connect(link, target) if target else graph.remove(link.node)
             continue
@@ -281,7 +277,7 @@ def _planned(link: Link, graph: PartialPolicy, planner: WeakPlanner, stranded: S
     state went astray before, the new one is for that state alone. So nodes that are only for one state become more and
     more, and the search for a policy comes to an end.
     """
-    hoped = [target.condition for target in link.node.links if target is not None]
+    hoped = [target.condition for target in link.node.links.values() if target is not None]
     nearby = hoped[0] if hoped else graph.goal.condition
     plan = planner.find(link.state, lambda reached: graph.covering(reached) is not None, nearby)
     if plan is None:
@@ -290,8 +286,8 @@ def _planned(link: Link, graph: PartialPolicy, planner: WeakPlanner, stranded: S
     target = graph.covering(outcome.apply(last))
     assert target is not None
     nodes = [graph.add(state, action, state if state in stranded else action.precondition) for state, action, _ in plan]
-    for (_, action, outcome), node in zip(reversed(plan), reversed(nodes), strict=True):
+    for (_, _, outcome), node in zip(reversed(plan), reversed(nodes), strict=True):
         node.distance = target.distance + 1
-        graph.connect(Link(node, action.outcomes.index(outcome)), target)
+        graph.connect(Link(node, outcome), target)
         target = node
     return target

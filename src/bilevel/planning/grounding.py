@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby, pairwise, product
+from functools import cache
+from itertools import groupby, islice, pairwise, product
 
 from bilevel.planning.planner import Deadline, PlanStep
 from bilevel.symbolic.domain import (
@@ -33,9 +34,9 @@ from bilevel.symbolic.semantics import (
     GroundAction,
     bind_outcome,
     cost_of,
+    fresh_names,
     ground,
     makes_object,
-    new_object,
     substitute,
 )
 
@@ -82,7 +83,7 @@ class ConditionIndex:
         return sorted(found)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class GroundOperator:
     """One way a step can go: where the `precondition` bits are set it clears `delete`, then sets `add`."""
 
@@ -263,7 +264,9 @@ class _Grounder:
         self._before = {name: before for pool in self._pools.values() for before, name in pairwise(["", *pool])}
         self._known = {**self._objects, **pooled}
         self._constants = {name: name for name in domain.constants}
-        self._of_type: dict[str, dict[str, None]] = {}
+        is_subtype, known, old = domain.is_subtype, self._known, self._objects
+        self._objects_of = cache(lambda kind: {name: None for name, its in known.items() if is_subtype(its, kind)})
+        self._old = cache(lambda kind: [name for name, its in old.items() if is_subtype(its, kind)])
         self._allowed = {schema.name: self._allowed_in(schema) for schema in domain.schemas.values()}
         self._reached = dict.fromkeys(sorted(problem.state))
         self._agenda = list(self._reached)
@@ -298,12 +301,6 @@ class _Grounder:
 
         self._deadline.check()
         return sorted(self._found, key=order)
-
-    def _objects_of(self, kind: str) -> dict[str, None]:
-        if kind not in self._of_type:
-            known = (name for name, its in self._known.items() if self._domain.is_subtype(its, kind))
-            self._of_type[kind] = dict.fromkeys(known)
-        return self._of_type[kind]
 
     def _allowed_in(self, schema: Schema) -> dict[str, Collection[str]]:
         """Return the objects that each parameter may be; `(= ?x table)` settles ?x."""
@@ -358,7 +355,13 @@ class _Grounder:
         used = frozenset(Atom(MADE, (name,)) for name in action.action.arguments if name in self._before)
         for index, outcome in enumerate(action.outcomes):
             variables = [variable.name for variable in outcome.chosen]
-            for choice in product(*self._natures_candidates(outcome)):
+            candidates = [
+                self._pools.get(v.type, ())
+                if makes_object(v, outcome, self._domain, self._objects)
+                else self._old(v.type)
+                for v in outcome.chosen
+            ]
+            for choice in product(*candidates):
                 self._deadline.check()
                 made = [name for name in choice if name in self._before]
                 if len(set(made)) < len(made):
@@ -374,26 +377,15 @@ class _Grounder:
                 self._reached.update(dict.fromkeys(fresh))
                 self._agenda.extend(fresh)
 
-    def _natures_candidates(self, outcome: Outcome) -> list[Sequence[str]]:
-        return [
-            self._pools.get(variable.type, ())
-            if makes_object(variable, outcome, self._domain, self._objects)
-            else [name for name in self._objects_of(variable.type) if name not in self._before]
-            for variable in outcome.chosen
-        ]
-
 
 def _make_pools(domain: Domain, objects: Mapping[str, str], size: int) -> dict[str, list[str]]:
     """Names of new objects for each type of which nature makes some."""
     pools: dict[str, list[str]] = {}
-    taken = dict(objects)
     outcomes = [outcome for schema in domain.schemas.values() for outcome in schema.outcomes]
     for variable, its in [(variable, outcome) for outcome in outcomes for variable in outcome.chosen]:
         if variable.type not in pools and makes_object(variable, its, domain, objects):
-            pools[variable.type] = []
-            for _ in range(size):
-                pools[variable.type].append(new_object(variable, taken))
-                taken[pools[variable.type][-1]] = variable.type
+            taken = set(objects).union(*pools.values())
+            pools[variable.type] = [*islice(fresh_names(variable.type, taken), size)]
     return pools
 
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from bilevel.planning.grounding import makers_of_new_objects
 from bilevel.planning.planner import ContingentPolicy, NoModel, Placeholder
 from bilevel.symbolic.domain import Action, Atom, Domain, Facts, Outcome, Problem, Schema
-from bilevel.symbolic.semantics import bind_outcome, makes_object, substitute_all
+from bilevel.symbolic.semantics import bind_outcome, fresh_names, makes_object, substitute_all
 
 MOST_FACTS = 100_000  # about one placeholder
 MOST_ROLES = 1_000  # ways to let objects stand for placeholders that are tried in one state
@@ -64,15 +64,11 @@ def _placeholders(domain: Domain, objects: Mapping[str, str]) -> tuple[Placehold
         types = [[v.type for v in outcome.chosen if v.name in outcome.new] for outcome in schema.outcomes]
         for kind in dict.fromkeys(kind for each in types for kind in each):
             for _ in range(max(each.count(kind) for each in types)):
-                name = _fresh(f"new-{kind}", taken)
+                stem = f"new-{kind}"
+                name = next(fresh_names(stem, taken)) if stem in taken else stem
                 taken.add(name)
                 found.append(Placeholder(name, kind, schema.name))
     return tuple(found)
-
-
-def _fresh(name: str, taken: set[str]) -> str:
-    names = (f"{name}{number}" if number else name for number in range(len(taken) + 1))
-    return next(each for each in names if each not in taken)
 
 
 def _obstacle(domain: Domain, problem: Problem, placeholders: tuple[Placeholder, ...]) -> str | None:
@@ -149,10 +145,6 @@ class PlaceholderGuide:
                 self._roles, self._last = roles, action
                 return Action(action.name, tuple(roles.get(name, name) for name in action.arguments))
         return None
-
-    def why_not(self, state: Facts) -> str:
-        """Why there is no action in this state, on one line."""
-        return self._policy.why_not(state)
 
     def _notice(self) -> None:
         """Let the objects that have appeared since take the roles of what the last action makes."""

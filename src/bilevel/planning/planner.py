@@ -125,10 +125,6 @@ class ContingentPolicy:
         """What to do in a state; `None` where the policy says nothing about it, or the goal is reached."""
         return next((decision.action for decision in self.decisions if decision.condition.holds(state)), None)
 
-    def why_not(self, state: Facts) -> str:
-        """Why there is no action in this state, on one line."""
-        return "the policy says nothing about this state"
-
 
 @dataclass(frozen=True, slots=True)
 class PlanResult:

@@ -198,7 +198,9 @@ class PlannedPolicy:
             return None
         action = self._guide.choose(state)
         if action is None:
-            self.failure = Failure(PLAN_BROKEN, self._guide.why_not(state))
+            silent = "the policy says nothing about this state"
+            why = self._guide.why_not(state) if isinstance(self._guide, PlanGuide) else silent
+            self.failure = Failure(PLAN_BROKEN, why)
         return action and users_action(action)
 
     def _plan(self, state: Facts, goal: Facts) -> None:

@@ -9,10 +9,9 @@ plan; only a deadline may change the answer.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Set
+from collections.abc import Callable, Sequence, Set
 from math import inf
 
-from bilevel.planning.flips import plan_by_flips
 from bilevel.planning.grounding import (
     ConditionIndex,
     Grounding,
@@ -61,17 +60,19 @@ def search(
 
 def plan_for_task(task: GroundTask, deadline: Deadline, breadth_first_states: int) -> list[GroundOperator] | None:
     """Return a plan, by the first way that comes to an end; `None` where there is none."""
-    finished, plan = (False, None) if task.has_costs else plan_by_flips(task, deadline)
-    if not finished:
-        finished, plan = cheapest_first(task, deadline, breadth_first_states)
-    if not finished:
-        search, estimate = BestFirst(task, deadline), RelaxedPlans(task, deadline)
-        parents, end = search.run(task.state, lambda state: state & task.goal == task.goal, estimate)
-        return [task.operators[index] for _, index in path_to(end, parents)] if end is not None else None
-    return plan
+    flips = None if task.has_costs else flips_of(task, deadline)
+    if flips is not None:
+        return plan_by_flips(task, flips, deadline)
+    found = cheapest_first(task, deadline, breadth_first_states)
+    if found is None:
+        estimate = RelaxedPlans(task, deadline)
+        found = BestFirst(task, deadline).run(task.state, lambda state: state & task.goal == task.goal, estimate)
+    parents, end = found
+    return None if end is None else [task.operators[index] for _, index in path_to(end, parents)]
 
 
 Parents = dict[int, tuple[int, int]]  # a state to the state before it and the index of the operator between, or -1
+Searched = tuple[Parents, int | None]  # the states that were met, and the end that was found, if there is one
 
 
 def path_to(state: int, parents: Parents) -> list[tuple[int, int]]:
@@ -83,8 +84,8 @@ def path_to(state: int, parents: Parents) -> list[tuple[int, int]]:
     return path[::-1]
 
 
-def cheapest_first(task: GroundTask, deadline: Deadline, most_states: int) -> tuple[bool, list[GroundOperator] | None]:
-    """Whether the search came to an end within `most_states`, and if so a cheapest plan if there is one.
+def cheapest_first(task: GroundTask, deadline: Deadline, most_states: int) -> Searched | None:
+    """Search for the goal that costs least to reach; `None` where there are more than `most_states` on the way.
 
     Where all actions cost the same it is breadth first, and the plan a shortest one.
     """
@@ -96,21 +97,21 @@ def cheapest_first(task: GroundTask, deadline: Deadline, most_states: int) -> tu
         cost, _, state = heapq.heappop(queue)
         deadline.check()
         if len(parents) > most_states:
-            return False, None
+            return None
         if costs[state] < cost:  # as a cheaper way was found
             continue
         if state & task.goal == task.goal:
-            return True, [task.operators[index] for _, index in path_to(state, parents)]
+            return parents, state
         for index in applicable.holding(state):
             operator = task.operators[index]
             after, total = operator.apply(state), cost + operator.cost
             if total < costs.get(after, inf):
                 costs[after], parents[after] = total, (state, index)
                 if after & task.goal == task.goal and not task.has_costs:
-                    return True, [task.operators[index] for _, index in path_to(after, parents)]
+                    return parents, after
                 serial += 1
                 heapq.heappush(queue, (total, serial, after))
-    return True, None
+    return parents, None
 
 
 Estimate = tuple[float, Set[int]]  # the cost of a relaxed plan and its operators that apply now
@@ -134,15 +135,13 @@ class BestFirst:
         estimate: Callable[[int], Estimate | None],
         is_allowed: Callable[[int, int], bool] = lambda state, index: True,
         most_states: float = inf,
-    ) -> tuple[Parents, int | None]:
-        """Return the states looked at, and the first that is an end; `None` where there is none within `most_states`.
+    ) -> Searched:
+        """Search for the first state that is an end, among `most_states` at most.
 
         `is_allowed` says whether the operator of an index may be applied in a state.
         """
         parents: Parents = {}
-        every: list[tuple[float, int, int, int]] = [
-            (0, 0, start, -1)
-        ]  # an estimate, a serial number, a state, an index
+        every = [(0.0, 0, start, -1)]  # an estimate, a serial number, a state, the index of an operator
         helpful: list[tuple[float, int, int, int]] = []
         serial, turns, nearest = 0, 0, inf
         while (every or helpful) and len(parents) < most_states:
@@ -186,9 +185,7 @@ class RelaxedPlans:
         self._groups = [*groups.values()]  # of operators with the same condition
         self._counts = [condition.bit_count() for condition in groups]
         self._unconditional = groups.get(0, [])
-        self._waiting: list[list[int]] = [
-            [] for _ in range(2 * len(task.atoms))
-        ]  # for each bit the groups whose condition has it
+        self._waiting: list[list[int]] = [[] for _ in range(2 * len(task.atoms))]  # the groups that ask for each bit
         for number, condition in enumerate(groups):
             for bit in bits_of(condition):
                 self._waiting[bit].append(number)
@@ -234,3 +231,69 @@ class RelaxedPlans:
                 if not missing[number]:
                     ready += self._groups[number]
         return supporter
+
+
+# Problems in which actions only flip facts, such as switches of lamps, are linear equations modulo two. An action that
+# can always be done and always flips the same facts may be done in any order with others of that kind, and twice is as
+# good as not at all. So a plan is a set of actions, and which sets lead to the goal is a matter of elimination, where a
+# search would have to go through the states: there may be two to the power of the actions of them.
+
+MOST_IDLE = 12  # sets of actions that together flip nothing: with and without each of these, the shortest plan is taken
+
+Flips = dict[int, dict[int, GroundOperator]]  # the bits that are flipped, those of them that were set, the operator
+
+
+def flips_of(task: GroundTask, deadline: Deadline) -> Flips | None:
+    """The operators by what they flip, or `None` unless each flip can be done at any time, whatever was done before."""
+    flips: Flips = {}
+    for operator in task.operators:
+        if operator.precondition & ~operator.delete or operator.add & operator.delete:
+            return None
+        flips.setdefault(operator.add | operator.delete, {}).setdefault(operator.delete, operator)
+    for flip, ways in flips.items():
+        met = [task.state & flip]  # which of its bits are set at first, and after any other flips
+        for before in met:  # grows while it is read
+            deadline.check()
+            if before not in ways:
+                return None
+            met += {before ^ other & flip for other in flips}.difference(met)
+    return flips
+
+
+def plan_by_flips(task: GroundTask, flips: Flips, deadline: Deadline) -> list[GroundOperator] | None:
+    """Return a plan if there is one, a shortest one in most cases."""
+    chosen, plan, state = _solve(list(flips), ~task.state & task.goal, task.goal, deadline), [], task.state
+    if chosen is None:
+        return None
+    for flip in chosen:
+        plan.append(flips[flip][state & flip])
+        state ^= flip
+    return plan
+
+
+def _solve(flips: Sequence[int], wanted: int, goal: int, deadline: Deadline) -> list[int] | None:
+    """Those of the flips that together flip, of the bits of the goal, just the wanted ones; few of them."""
+    pivots: list[tuple[int, int, int]] = []  # a bit, a sum of flips that has it and no earlier pivot, and whose sum
+    idle: list[int] = []  # sums that flip nothing
+
+    def reduced(mask: int, members: int) -> tuple[int, int]:
+        for bit, other, its in pivots:
+            if mask & bit:
+                mask, members = mask ^ other, members ^ its
+        return mask, members
+
+    for number, flip in enumerate(flips):
+        deadline.check()
+        mask, members = reduced(flip & goal, 1 << number)
+        if mask:
+            pivots.append((mask & -mask, mask, members))
+        else:
+            idle.append(members)
+    mask, members = reduced(wanted, 0)
+    if mask:
+        return None
+    sums = [members]
+    for other in idle[:MOST_IDLE]:
+        sums = [total ^ other for total in sums] + sums
+    best = min(sums, key=lambda total: (total.bit_count(), total))
+    return [flip for number, flip in enumerate(flips) if best >> number & 1]

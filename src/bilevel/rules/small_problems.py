@@ -21,14 +21,14 @@ from typing import Any
 from bilevel.rules.matching import narrowest_join
 from bilevel.rules.rule import Rule
 from bilevel.rules.state_graph import StateGraph
-from bilevel.symbolic.domain import EQUALITY, Atom, BadInput, Domain, Facts, Parameter, Problem
+from bilevel.symbolic.domain import EQUALITY, Atom, BadInput, Domain, Facts, Problem
 from bilevel.symbolic.plans import Nature
 from bilevel.symbolic.semantics import (
     GroundAction,
     applicable,
     bind_outcome,
+    fresh_names,
     ground,
-    new_object,
     progress,
     substitute,
     substitute_all,
@@ -123,11 +123,9 @@ def grow(problem: Problem, domain: Domain, counts: Size) -> Problem:
         if not own[growing]:
             raise BadInput(f"problem '{problem.name}' has no object of type '{growing}' to clone; give it one")
         last = own[growing][-1]
-        variable = Parameter("?clone", last.rstrip("0123456789") or taken[last])
-        clones[last] = []
-        for _ in range(count - len(own[growing])):
-            clones[last].append(new_object(variable, taken))
-            taken[clones[last][-1]] = taken[last]
+        names = fresh_names(last.rstrip("0123456789") or taken[last], taken)
+        clones[last] = [*islice(names, max(0, count - len(own[growing])))]
+        taken |= dict.fromkeys(clones[last], taken[last])
         objects.update({name: taken[name] for name in [*own[growing][:count], *clones[last]]})
     state = set(problem.state)
     for atom in problem.state:  # first clones go together, second clones, and so on

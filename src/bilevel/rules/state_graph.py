@@ -21,16 +21,16 @@ from typing import NamedTuple
 from bilevel.rules.engine import LENGTH, RuleEngine
 from bilevel.rules.matching import direct_waits, goals_in_turn
 from bilevel.rules.rule import Rule, orders_of
-from bilevel.symbolic.domain import NO_FACTS, Action, Atom, BadInput, Domain, Facts, Outcome, Parameter, Problem, Schema
+from bilevel.symbolic.domain import NO_FACTS, Action, Atom, BadInput, Domain, Facts, Outcome, Problem, Schema
 from bilevel.symbolic.exploration import Choice, PolicyGraph, distances, explore_policy
 from bilevel.symbolic.semantics import (
     GroundAction,
     applicable,
     bind_outcome,
+    fresh_names,
     ground,
     ground_action,
     natures_choices,
-    new_object,
     progress,
     substitute,
     substitute_all,
@@ -248,7 +248,7 @@ class StateGraph:
         groups = [[name for *_, name in group] for _, group in groupby(sorted(alive), key=itemgetter(0))]
         fresh: dict[str, str] = {}
         for kind, *_ in sorted(alive):
-            fresh[new_object(Parameter("?new", kind), {**self.objects, **fresh})] = kind
+            fresh[next(fresh_names(kind, {**self.objects, **fresh}))] = kind
         orders = product(*map(permutations, groups)) if len(alive) <= MOST_RENAMED else [groups]
         namings = [dict(zip(chain(*order), fresh, strict=True)) for order in orders]
         return Situation(min((substitute_all(facts, names) for names in namings), key=sorted), tuple(fresh.items()))

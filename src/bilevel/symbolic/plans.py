@@ -11,7 +11,7 @@ import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import count, islice
+from itertools import islice
 from os import PathLike, fspath
 from sys import intern
 from typing import NamedTuple
@@ -19,7 +19,7 @@ from typing import NamedTuple
 from bilevel.symbolic.domain import Action, BadInput, Domain, Outcome, Parameter, Problem, Schema
 from bilevel.symbolic.expressions import NAME_PATTERN, Misread, is_name, naming_position, quoted, read_text, suggestion
 from bilevel.symbolic.packed import no_garbage_collection
-from bilevel.symbolic.semantics import Condition, GroundAction, bind_outcome, ground_action, makes_object
+from bilevel.symbolic.semantics import Condition, GroundAction, bind_outcome, fresh_names, ground_action, makes_object
 
 RECORD = "outcome"
 BLOCK = 50_000  # steps that are written at a time
@@ -188,7 +188,7 @@ class Nature:
         self.objects = dict(objects)
         self._rng = rng
         self._known: dict[str, list[str]] = {}
-        self._made: dict[str, Iterator[int]] = {}
+        self._made: dict[str, Iterator[str]] = {}  # names of new objects of a type
 
     def move(self, schema: Schema) -> NaturesMove:
         """An outcome of an action of this schema, with values for the outcome's open variables."""
@@ -208,9 +208,8 @@ class Nature:
         return self._known[kind]
 
     def _new_object(self, kind: str) -> str:
-        """A name that no object has yet: block1, block2, …"""
-        numbers = self._made.setdefault(kind, count(1))
-        name = next(name for name in (f"{kind}{number}" for number in numbers) if name not in self.objects)
+        """Make an object with a name that none has yet."""
+        name = next(self._made.setdefault(kind, fresh_names(kind, self.objects)))
         self.objects[name] = kind
         for ancestor, known in self._known.items():
             if self.domain.is_subtype(kind, ancestor):

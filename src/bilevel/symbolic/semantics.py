@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Container, Iterator, Mapping, Set
 from dataclasses import dataclass
-from itertools import product
+from itertools import count, product
 from math import inf
 
 from bilevel.symbolic.domain import (
@@ -117,7 +117,7 @@ def natures_choices(outcome: Outcome, domain: Domain, objects: Mapping[str, str]
     for variable in outcome.chosen:
         known = [name for name, kind in objects.items() if domain.is_subtype(kind, variable.type)]
         if makes_object(variable, outcome, domain, objects):
-            known = [new_object(variable, taken)]
+            known = [next(fresh_names(variable.type, taken))]
             taken.add(known[0])
         candidates.append(known)
     for values in product(*candidates):
@@ -129,12 +129,9 @@ def makes_object(variable: Parameter, outcome: Outcome, domain: Domain, objects:
     return variable.name in outcome.new or not any(domain.is_subtype(t, variable.type) for t in objects.values())
 
 
-def new_object(variable: Parameter, taken: set[str] | Mapping[str, str]) -> str:
-    """A name for a new object of the variable's type that is not taken yet: block1, block2, …"""
-    number = 1
-    while f"{variable.type}{number}" in taken:
-        number += 1
-    return f"{variable.type}{number}"
+def fresh_names(stem: str, taken: Container[str]) -> Iterator[str]:
+    """Yield names that are not taken when they are asked for: block1, block2, …"""
+    return (name for number in count(1) if (name := f"{stem}{number}") not in taken)
 
 
 def regress(condition: Condition, action: GroundAction, outcome: Outcome) -> Condition | None:
