@@ -31,9 +31,8 @@ PACKAGES = {
 }
 # By how much a package is still above its budget: lines to be taken away, and never more than these.
 OWED = {
-    "symbolic": 110,
-    "rules": 282,
-    "planning": 70,
+    "symbolic": 105,
+    "rules": 234,
     "tasks": 58,
     "policies": 94,
     "demonstrations": 62,

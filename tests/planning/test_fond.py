@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from bilevel.planning.fond import fond
 from bilevel.planning.planner import ContingentPolicy, Deadline, Status
-from bilevel.planning.strong_cyclic import check_policy, is_proved
+from bilevel.planning.strong_cyclic import PolicyKind, check_policy, is_proved
 from bilevel.symbolic.domain import Domain, Problem
 from bilevel.symbolic.pddl import parse_for_planning
 from bilevel.tabletop.problems import colour_problem, shipped_domain
@@ -24,7 +24,7 @@ def policy_for(domain: Domain, problem: Problem) -> ContingentPolicy:
     assert result.status is Status.SOLVED, result
     assert result.policy is not None
     verdict = check_policy(domain, problem, result.policy.choose)
-    assert verdict.is_strong_cyclic, verdict
+    assert verdict.kind is PolicyKind.STRONG_CYCLIC, verdict
     return result.policy
 
 
@@ -41,7 +41,7 @@ def answer(domain: Domain, problem: Problem) -> Status:
     expected = has_policy(domain, problem, most_states=300)
     result = fond(domain, problem, 60)
     if result.policy is not None:
-        assert check_policy(domain, problem, result.policy.choose).is_strong_cyclic
+        assert check_policy(domain, problem, result.policy.choose).kind is PolicyKind.STRONG_CYCLIC
         assert is_proved(domain, problem, result.policy, Deadline(60))
     if expected is not None:
         assert result.status is (Status.SOLVED if expected else Status.UNSOLVABLE)

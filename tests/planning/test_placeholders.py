@@ -11,7 +11,7 @@ from bilevel.planning.fond import fond
 from bilevel.planning.placeholders import Finite, remember_newest
 from bilevel.planning.planner import Deadline, NoModel
 from bilevel.planning.planners import PlannedPolicy
-from bilevel.planning.strong_cyclic import check_policy, is_proved
+from bilevel.planning.strong_cyclic import PolicyKind, check_policy, is_proved
 from bilevel.symbolic.domain import Action, Domain, Facts, Problem
 from bilevel.symbolic.pddl import parse_domain, parse_problem
 from bilevel.symbolic.semantics import (
@@ -119,7 +119,7 @@ def test_policies_are_strong_cyclic_and_there_is_one_where_the_definition_says_s
     domain, problem = CASES[case]
     policy = fond(domain, problem, 60).policy
     assert policy is not None
-    assert check_policy(domain, problem, policy.choose).is_strong_cyclic
+    assert check_policy(domain, problem, policy.choose).kind is PolicyKind.STRONG_CYCLIC
     assert is_proved(domain, problem, policy, Deadline(60))
     finite = remember_newest(domain, problem)
     assert has_policy(finite.domain, finite.problem)

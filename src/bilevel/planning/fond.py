@@ -17,16 +17,7 @@ from typing import NamedTuple
 
 from bilevel.planning.grounding import ConditionIndex, FondAction, Grounding, GroundOperator, GroundTask
 from bilevel.planning.placeholders import remember_newest
-from bilevel.planning.planner import (
-    ContingentPolicy,
-    Deadline,
-    Decision,
-    NoModel,
-    PlanResult,
-    PlanStep,
-    Status,
-    TimeUp,
-)
+from bilevel.planning.planner import ContingentPolicy, Deadline, Decision, NoModel, PlanResult, PlanStep, Status, TimeUp
 from bilevel.planning.search import BestFirst, Estimate, RelaxedPlans, path_to
 from bilevel.symbolic.domain import Action, Domain, Problem
 from bilevel.symbolic.packed import no_garbage_collection

@@ -17,17 +17,7 @@ from functools import cache
 from itertools import groupby, islice, pairwise, product
 
 from bilevel.planning.planner import Deadline, PlanStep
-from bilevel.symbolic.domain import (
-    EQUALITY,
-    NO_FACTS,
-    Action,
-    Atom,
-    Domain,
-    Outcome,
-    Problem,
-    Schema,
-    is_variable,
-)
+from bilevel.symbolic.domain import EQUALITY, NO_FACTS, Action, Atom, Domain, Outcome, Problem, Schema, is_variable
 from bilevel.symbolic.packed import no_garbage_collection
 from bilevel.symbolic.semantics import (
     Condition,

@@ -20,14 +20,7 @@ from bilevel.planning.placeholders import remember_newest
 from bilevel.planning.planner import ContingentPolicy, Deadline, NoModel
 from bilevel.symbolic.domain import Action, BadInput, Domain, Facts, Problem
 from bilevel.symbolic.exploration import Choice, PolicyGraph, explore_policy
-from bilevel.symbolic.semantics import (
-    Condition,
-    bind_outcome,
-    ground_action,
-    is_solved,
-    natures_choices,
-    successors,
-)
+from bilevel.symbolic.semantics import Condition, bind_outcome, ground_action, is_solved, natures_choices, successors
 
 MAX_STATES = 100_000
 
@@ -52,18 +45,13 @@ class PolicyCheck:
     reason: str = ""
 
     @property
-    def is_strong_cyclic(self) -> bool:
-        """Whether following it always ends in the goal, if nature is fair."""
-        return self.kind is PolicyKind.STRONG_CYCLIC
-
-    @property
     def is_refuted(self) -> bool:
         """Whether it was shown to fail."""
         return self.kind in (PolicyKind.NOT_CLOSED, PolicyKind.NOT_PROPER)
 
     def __str__(self) -> str:
         count = len(self.graph.choices)
-        if self.is_strong_cyclic:
+        if self.kind is PolicyKind.STRONG_CYCLIC:
             return f"checked: strong-cyclic, {self.reason or f'{count} reachable state' + 's' * (count != 1)}"
         return f"{'not strong-cyclic' if self.is_refuted else 'not checked'}: {self.reason}"
 
@@ -101,7 +89,7 @@ def check_policy(
     graph = explore_policy([problem.state], choices_in, max_states, first_stop=True, is_time_up=is_time_up)
     explored = len(graph.choices)
     if explored and graph.stops(last := [*graph.choices][-1]):
-        reason = _obstacle(domain, objects, last, action_in(graph, last))
+        reason = _obstacle(domain, objects, last, next((action for action, _ in graph.choices[last]), None))
         return PolicyCheck(PolicyKind.NOT_CLOSED, graph, f"{_story(graph, last)} {reason}")
     if graph.complete:
         trapped = graph.traps()
@@ -126,14 +114,9 @@ def _obstacle(domain: Domain, objects: Mapping[str, str], state: Facts, action: 
     return f"action '{action}' cannot be done: {unmet[0]}" if unmet else ""
 
 
-def action_in(graph: ActionGraph, state: Facts) -> Action | None:
-    """What the policy does in an explored state; `None` where the goal is reached, and where it has no action."""
-    return next((action for action, _ in graph.choices[state]), None)
-
-
 def _story(graph: ActionGraph, state: Facts) -> str:
     """How one gets there: `after flip(), win():`."""
-    steps = [str(action_in(graph, before)) for before in graph.path(state)[:-1]]
+    steps = [str(action) for before in graph.path(state)[:-1] for action, _ in graph.choices[before]]
     return f"after {', '.join(steps)}:" if steps else "at the start:"
 
 
