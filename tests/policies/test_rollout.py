@@ -42,11 +42,7 @@ class OneIdea(HighLevelPolicy):
     """Knows what to do in the first state only, if at all."""
 
     def __init__(self, idea: Action | None, why: tuple[str, str] | None = None) -> None:
-        self._idea, self._why = idea, why
-
-    @property
-    def failure(self) -> tuple[str, str] | None:
-        return self._why
+        self._idea, self.failure = idea, why
 
     def choose(self, state: Facts, goal: Facts) -> Action | None:
         return self._idea if Atom("lying", ("parcel1",)) in state else None

@@ -168,7 +168,7 @@ class PlannedPolicy:
         self._objects: dict[str, str] = {}
         self._guide: PlanGuide | ContingentPolicy | PlaceholderGuide | None = None
         self._planned_for: tuple[Facts, Facts, dict[str, str]] | None = None
-        self.failure: Failure | None = None
+        self.failure: tuple[str, str] | None = None
         self.plans, self.seconds = 0, 0.0
 
     def reset(self, state: Facts, goal: Facts, objects: Mapping[str, str]) -> None:

@@ -30,6 +30,7 @@ class Policy:
     looks_at = ""  # the object that it sees in the place of one that its action names, if there is one
     is_memoryless = False  # whether what it does depends on what it sees alone
     acts_elsewhere = False  # in a process of its own
+    failure: tuple[str, str] | None = None  # why it does not know what to do: the reason in short, and in a line
 
     def reset(self, scene: Scene) -> None:
         """Begin an episode."""
@@ -44,11 +45,6 @@ class Policy:
     def believed(self, scene: Scene) -> Scene:
         """Return what it takes to be there, given what was seen last."""
         return scene
-
-    @property
-    def failure(self) -> tuple[str, str] | None:
-        """Why it does not know what to do: the reason in short, and in a line."""
-        return None
 
 
 class LabellingPolicy(Policy):
@@ -65,14 +61,11 @@ class LabellingPolicy(Policy):
 class HighLevelPolicy(Protocol):
     """Decides what to do: rules, a plan, a person's own program, which derives from this."""
 
+    failure: tuple[str, str] | None = None  # why it does not know what to do: the reason in short, and in a line
+
     @property
     def domain(self) -> Domain | None:
         """The domain whose actions it chooses, where it is not that of the task."""
-        return None
-
-    @property
-    def failure(self) -> tuple[str, str] | None:
-        """Why it does not know what to do: the reason in short, and in a line."""
         return None
 
     def reset(self, state: Facts, goal: Facts, objects: Mapping[str, str]) -> None:
@@ -110,10 +103,6 @@ class BilevelPolicy(LabellingPolicy):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.high!r}, {self.low!r})"
 
-    @property
-    def failure(self) -> tuple[str, str] | None:
-        return self.high.failure
-
     def believed(self, scene: Scene) -> Scene:
         return self.scene if self._begun else scene
 
@@ -130,6 +119,7 @@ class BilevelPolicy(LabellingPolicy):
     def act(self, scene: Scene) -> Control | None:
         """Return the control for what is seen now; `None` where the high level does not know what to do."""
         self.look(scene)
+        self.failure = self.high.failure if self.action is None else None
         return None if self.action is None else self.given(self.control(self.action))
 
     def look(self, scene: Scene) -> bool:

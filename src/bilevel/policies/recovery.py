@@ -123,12 +123,11 @@ class RecoveringPolicy(BilevelPolicy):
     ) -> None:
         super().__init__(labels, high, low, estimator)
         self._recovery, self._body = recovery, body
-        self._stopped: tuple[str, str] | None = None  # why it does nothing any more
 
     def reset(self, scene: Scene) -> None:
         super().reset(scene)
         self.incidents: list[Incident] = []
-        self._stopped, self._step = None, 0  # of this episode
+        self.failure, self._step = None, 0  # of this episode
         self._last: Control | None = None  # control that was given
         self._waited = 0  # steps in a row
         self._steps: dict[Situation, int] = {}  # in each situation, since a new one came about
@@ -140,10 +139,6 @@ class RecoveringPolicy(BilevelPolicy):
         self._avoided: set[Action] = set()
         self._guide: PlanGuide | None = None  # along a plan, whatever the rules say
         self._enter()
-
-    @property
-    def failure(self) -> tuple[str, str] | None:
-        return self._stopped
 
     def act(self, scene: Scene) -> Control | None:
         if self.look(scene):
@@ -167,7 +162,7 @@ class RecoveringPolicy(BilevelPolicy):
 
     def _usual(self) -> Control | None:
         """Return how to do what is to be done, if that is known and can be seen."""
-        if self.action is None or self._stopped:
+        if self.action is None or self.failure:
             return None
         try:
             return self.control(self.action)
@@ -201,7 +196,7 @@ class RecoveringPolicy(BilevelPolicy):
         self.incidents.append(Incident(self._step, kind, reason, self.state, self.goal, dict(objects), self.action))
 
     def _stop(self, reason: str, detail: str) -> None:
-        self._stopped = reason, detail
+        self.failure = reason, detail
         self._note(STOP, reason)
 
     def _do(self, action: Action, kind: str, reason: str) -> None:
@@ -218,7 +213,7 @@ class RecoveringPolicy(BilevelPolicy):
 
     def _fallback(self) -> Control | None:
         """Wait, then do something else, then stop."""
-        if self._stopped:
+        if self.failure:
             return None
         still = self._body.still(self._last)
         patience = self._recovery.wait * (WHERE_GOAL_HOLDS if self.goal <= self.state else 1)
@@ -232,7 +227,7 @@ class RecoveringPolicy(BilevelPolicy):
         else:
             self._do_something_else(UNSEEN, f"{self.action} names an object that is not seen")
         control = self._usual()
-        if control is None and not self._stopped:  # what it does instead is not seen either
+        if control is None and not self.failure:  # what it does instead is not seen either
             self._stop(UNSEEN, f"{self.action} names an object that is not seen")
         return control
 
