@@ -133,10 +133,10 @@ class Episode:
     failure: tuple[str, str] | None = None  # the reason and more about it, where the policy itself says so
     seconds: Seconds = field(default=Seconds(0.0, 0.0), compare=False)
     entries: list[LogEntry] = field(default_factory=list, repr=False)
+    incidents: list[Incident] = field(default_factory=list, repr=False)  # when the policy could not go on as usual
     events: tuple[str, ...] = ()  # that led to what is seen last
     scene: Scene = field(init=False, repr=False)  # what is seen last: where the environment ended it, what really is
     _remarks: list[str] = field(default_factory=list, init=False, repr=False)  # for the next entry
-    _noted: int = field(default=0, init=False, repr=False)  # incidents that are in entries
 
     @property
     def success(self) -> bool:
@@ -154,14 +154,14 @@ class Episode:
     ) -> None:
         """Add an entry for the present step if anything is new; known `incidents` are left out."""
         last = self.entries[-1] if self.entries else None
-        events, new_incidents = (*events, *self._remarks), tuple(incidents[self._noted :])
+        events, new_incidents = (*events, *self._remarks), tuple(incidents[len(self.incidents) :])
         is_new = last is None or (last.state, last.goal, last.action) != (state, goal, action)
         if is_new or events or new_incidents:
             match = self.rules.explain(state, goal) if self.explain and self.rules and action else None
             if match is not None and match.action != action:  # what is done is not what the rules say
                 match = None
             self.entries.append(LogEntry(self.steps, state, goal, action, events, match, new_incidents, last, looks_at))
-            self._remarks, self._noted = [], self._noted + len(new_incidents)
+            self._remarks, self.incidents = [], [*self.incidents, *new_incidents]
 
     def remark(self, event: str) -> None:
         """Note with the next entry what a viewer did: it is an event, as what nature does is."""
@@ -173,11 +173,6 @@ class Episode:
         return self.entries[-1] if self.entries and self.entries[-1].step == self.steps else None
 
     # What follows from the entries
-
-    @property
-    def incidents(self) -> list[Incident]:
-        """The times that the policy could not go on as usual."""
-        return [incident for entry in self.entries for incident in entry.incidents]
 
     @property
     def recovery(self) -> dict[str, int]:

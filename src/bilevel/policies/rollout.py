@@ -187,7 +187,14 @@ class Perturb:
         if self.left == 0:
             return control
         self.left -= 1
-        return self._perturbed(control)
+        if not isinstance(self._controls, BoxControls):
+            return control if self._instead is None else self._instead
+        flat = np.array(control, self._controls.dtype).reshape(-1)
+        flat[self._pushed] += self._push * self._half
+        if self._flip:
+            flat[self._switches] = (self._low + self._high)[self._switches] - flat[self._switches]
+        np.clip(flat, self._low, self._high, out=flat)
+        return flat.reshape(self._controls.shape)
 
     def burst(self, steps: int) -> None:
         """Begin a burst of so many steps now, and draw what it does."""
@@ -199,13 +206,3 @@ class Perturb:
         else:
             drawn = np.int64(self._controls.start + int(rng.integers(self._controls.n)))
             self._instead = drawn if rng.random() < amplitude else None
-
-    def _perturbed(self, control: Control) -> Control:
-        if not isinstance(self._controls, BoxControls):
-            return control if self._instead is None else self._instead
-        flat = np.array(control, self._controls.dtype).reshape(-1)
-        flat[self._pushed] += self._push * self._half
-        if self._flip:
-            flat[self._switches] = (self._low + self._high)[self._switches] - flat[self._switches]
-        np.clip(flat, self._low, self._high, out=flat)
-        return flat.reshape(self._controls.shape)
