@@ -33,11 +33,11 @@ PACKAGES = {
 OWED = {
     "symbolic": 105,
     "rules": 234,
-    "tasks": 58,
-    "policies": 94,
-    "demonstrations": 62,
-    "learning": 125,
-    "cli": 20,
+    "tasks": 21,
+    "policies": 59,
+    "demonstrations": 27,
+    "learning": 95,
+    "cli": 8,
     ".": 77,
 }
 MODULES = 200

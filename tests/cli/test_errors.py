@@ -117,3 +117,11 @@ def test_a_full_disk_a_closed_output_and_a_poor_terminal_are_survived(tmp_path: 
     assert (poor.returncode, poor.stderr) == (0, "")
     closed = shell(tmp_path, f"bilevel run {TINY} --objects 1 --policy expert >&-")
     assert (closed.returncode, len(closed.stderr.splitlines())) == (0, 1)
+
+
+def test_a_wrong_name_is_set_right_before_any_command_was_loaded() -> None:
+    told = subprocess.run([sys.executable, "-m", "bilevel", "rin"], capture_output=True, text=True, check=False)
+    assert (told.returncode, told.stderr) == (
+        2,
+        "error: No such command 'rin'. Did you mean 'run'?; see bilevel --help\n",
+    )

@@ -50,17 +50,7 @@ JSON = click.Option(
 )
 
 
-class CommandGroup(click.Group):
-    """Commands that are listed in their order, each with the first sentence of its help."""
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the whole sentences, where click would cut those that are long."""
-        commands = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, each.get_short_help_str(200)) for name, each in commands.items() if each])
-
-
-class Program(CommandGroup):
+class Program(click.Group):
     """The commands whose modules are loaded when they are asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -68,9 +58,9 @@ class Program(CommandGroup):
         return list(MODULES)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return a command or a group, which its module adds to the program."""
-        if cmd_name in MODULES:
-            import_module(f"bilevel.cli.{MODULES[cmd_name]}")
+        """Return a command or a group, which its module adds to the program; for a wrong name, all are looked at."""
+        for name in [cmd_name] if cmd_name in MODULES else MODULES:
+            import_module(f"bilevel.cli.{MODULES[name]}")
         return super().get_command(ctx, cmd_name)
 
 
@@ -102,6 +92,10 @@ def program() -> None:
     """BISON: learn bilevel policies from demonstrations, run and measure them."""
 
 
+for name, text in GROUPS.items():
+    program.add_command(click.Group(name, help=text, short_help=text))
+
+
 def command(name: str, *examples: str) -> Callable[[Callable[..., Any]], Command]:
     """Return the decorator that makes a command of a function and adds it to the program, or to its group there.
 
@@ -113,11 +107,13 @@ def command(name: str, *examples: str) -> Callable[[Callable[..., Any]], Command
     def add(function: Callable[..., Any]) -> Command:
         lines = [f"  bilevel {name} {example}".rstrip() for example in examples]
         head = "Examples:" if len(lines) > 1 else "Example:"
-        text = "\n".join([cleandoc(function.__doc__ or ""), "", "\b", head, *lines])
-        made = click.command(last, cls=Command, help=text)(function)
+        about = cleandoc(function.__doc__ or "")
+        text = "\n".join([about, "", "\b", head, *lines])
+        brief = " ".join(re.split(r"(?<=[.])\s", about)[0].split())  # the first sentence, however long
+        made = click.command(last, cls=Command, help=text, short_help=brief)(function)
         made.params.append(JSON)
-        parent = program.commands.setdefault(group, CommandGroup(group, help=GROUPS[group])) if group else program
-        assert isinstance(parent, CommandGroup)
+        parent = program.commands[group] if group else program
+        assert isinstance(parent, click.Group)
         parent.add_command(made)
         return made
 

@@ -11,10 +11,10 @@ import bilevel
 from bilevel import __version__
 from bilevel.cli.options import argument, command, domain_argument, option, read, required
 from bilevel.cli.output import answer, count, listed, progress_line, wants_json
+from bilevel.progress import Callback, Progress
 from bilevel.symbolic.domain import BadInput
 
 if TYPE_CHECKING:
-    from bilevel.progress import Callback
     from bilevel.rules.rule import Rule
     from bilevel.symbolic.domain import Domain
 
@@ -109,8 +109,8 @@ def complete(
     rules = read_rules(file, read_domain)
     began = time.perf_counter()
     with progress_line() as callback:
-        options |= {"objects": parse_counts(objects), "plan_for": bounded_plan, "callback": _of_parts(callback)}
-        found = complete_rules(rules, read_domain, read_problems, **options)
+        options |= {"objects": parse_counts(objects), "callback": lambda *done: callback(Progress(*done))}
+        found = complete_rules(rules, read_domain, read_problems, plan_for=bounded_plan, **options)
     about = [domain_line(read_domain.name), f"completed by bilevel {__version__}", *found.statement.splitlines()]
     text, written = format_rules(found.rules, about), ""
     if output is not None:
@@ -121,13 +121,6 @@ def complete(
     made = f"{count(found.given, 'rule')} and {len(found.rules) - found.given} more in {seconds:.1f} s{written}"
     answer(values, text, made, found.statement)
     return 0 if found.is_proved else 1
-
-
-def _of_parts(callback: Callback) -> Any:
-    """Return a callback of three arguments, as the rules' own functions call it."""
-    from bilevel.progress import Progress
-
-    return lambda stage, done, total: callback(Progress(stage, done, total))
 
 
 # Learning
@@ -214,7 +207,7 @@ def _from_problems(
     domain, problems = read(domain_path, *files)
     source = count(problems, "problem")
     if algorithm != "single-goal":
-        rules, places = bilevel.learn_from_problems(domain, problems, seconds, _of_parts(callback))
+        rules, places = bilevel.learn_from_problems(domain, problems, seconds, lambda *done: callback(Progress(*done)))
         if rules:
             return domain, rules, source, {"unsolved": [str(files[place]) for place in places]}
         if algorithm == "states":
