@@ -56,11 +56,12 @@ class Training(NamedTuple):
 
 
 TRAININGS = (
-    Training("act", "blocks", 1, 400, 8000),
-    Training("act", "blocks", 3, 400, 6000),
-    Training("diffusion", "blocks", 1, 400, 3000),
-    Training("act", "colour", 3, 200, 5000),
-    Training("diffusion", "blocks", 3, 400, 4000),
+    Training("act", "blocks", 1, 400, 8_000),
+    Training("act", "blocks", 3, 400, 20_000),
+    Training("diffusion", "blocks", 1, 400, 15_000),
+    Training("act", "colour", 3, 400, 10_000),
+    Training("diffusion", "blocks", 3, 400, 15_000),
+    Training("diffusion", "colour", 3, 400, 8_000),
 )
 
 
