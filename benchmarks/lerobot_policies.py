@@ -124,9 +124,9 @@ def rows_of(training: Training, folder: Path, episodes: int, is_trained: bool, d
     seconds = round(float(noted.read_text(encoding="utf-8"))) if noted.exists() else None
     trained = {"updates": updates, "of_updates": training.updates, "samples": updates * BATCH}
     trained |= {"training_seconds": seconds} if seconds else {}
-    trained["device"] = json.loads((checkpoint / "pretrained_model" / "config.json").read_text(encoding="utf-8"))["device"]
-    options = f"lerobot-train --policy.type={training.kind} {KINDS[training.kind]}"
     policy = checkpoint / "pretrained_model"
+    trained["device"] = json.loads((policy / "config.json").read_text(encoding="utf-8"))["device"]
+    options = f"lerobot-train --policy.type={training.kind} {KINDS[training.kind]}"
     for row in evaluate(f"{training.name}-{updates}", policy, training, folder, episodes, "lerobot"):
         yield {"method": training.kind, **about, **row, **trained, "trained_by": options}
     policy, options = folder / f"bison-{training.data}", "bilevel learn --dagger-rounds 0"
