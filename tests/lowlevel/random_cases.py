@@ -139,6 +139,7 @@ def linked(draw: st.DrawFn, domain: Domain) -> list[ObjectLink]:
             parameter,
             where=draw(some),
             within=draw(within),
+            first=draw(st.sampled_from([None, 0.3, 2.0])),
             instead=last[action],
         )
         for predicate in binary[:1]

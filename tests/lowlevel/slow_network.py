@@ -121,7 +121,7 @@ def seen_instead(
             and all(Atom(predicate, (name,)) in state for predicate in link.where)
             and all(Atom(predicate, (action.arguments[argument],)) in state for predicate in link.given)
         }
-        row = linked if link.within is None else reached(scene, action, linked, link.within)
+        row = linked if link.within is None else reached(scene, action.arguments[replaced], linked, link)
         if row:
             start = place(scene, action.arguments[replaced])
 
@@ -156,20 +156,17 @@ def place(scene: Scene, name: str) -> Vector | None:
     return [scene[name][axis] for axis in sorted(known)] if known and known <= roles.keys() else None
 
 
-def reached(scene: Scene, action: Action, names: set[str], within: float) -> set[str]:
+def reached(scene: Scene, start: str, names: set[str], link: ObjectLink) -> set[str]:
     """Those to which a way leads from an argument in steps that are short enough; what has no place is near."""
-    places = {name: place(scene, name) for name in names}
-    near = {name for name, here in places.items() if here is None}
-    reached = [here for name in action.arguments if (here := place(scene, name))]
+    assert link.within is not None
+    places = {name: here for name in names if (here := place(scene, name))}
+    begin, near = place(scene, start), dict[str, Vector]()
     for _ in names:
-        close = {
-            name
-            for name, here in places.items()
-            if here and name not in near and any(math.dist(here, other) <= within for other in reached)
-        }
-        near |= close
-        reached += [places[name] or [] for name in close]
-    return near
+        for name, here in places.items():
+            is_first = begin and math.dist(here, begin) <= (link.first or link.within)
+            if is_first or any(math.dist(here, other) <= link.within for other in near.values()):
+                near[name] = here
+    return {*near, *names - {*places}}
 
 
 def dot(first: Sequence[float], second: Sequence[float]) -> float:

@@ -314,23 +314,22 @@ class Encoding:
         """What is seen in the places of arguments, by their numbers: of the rows that links lead to the last."""
         found: dict[int, str] = {}
         for link in (link for link in self.links if link.action == action.name and link.sharing):
-            number, replaced = map(self.parameters[action.name].index, (link.argument, link.instead))
+            arguments = dict(zip(self.parameters[action.name], action.arguments, strict=True))
+            argument, start = arguments[link.argument], arguments[link.instead]
             names = [
                 name
-                for name in sharing(state, link.sharing, action, number)
+                for name in sharing(state, link.sharing, action, argument)
                 if scene.roster.objects.get(name) == link.of
                 and all((predicate, (name,)) in state for predicate in link.where)
-                and all((predicate, (action.arguments[number],)) in state for predicate in link.given)
+                and all((predicate, (argument,)) in state for predicate in link.given)
             ]
-            steps = self.steps(scene, action, names, link.within / link.first if link.within and link.first else 1.0)
+            steps = self.steps(scene, start, names, link.within / link.first if link.within and link.first else 1.0)
             row = [name for name in names if link.within is None or steps[name] <= link.within]
-            where = self.positions(scene, [action.arguments[replaced], *row])
-            start = where.pop(action.arguments[replaced], None)
             if row:
-                far = {
-                    name: 0.0 if start is None else float(np.linalg.norm(here - start)) for name, here in where.items()
-                }
-                found[replaced] = max(row, key=lambda name: (far.get(name, 0.0), name))
+                where = self.positions(scene, [start, *row])
+                far = {name: float(np.linalg.norm(where[name] - where[start])) for name in where if start in where}
+                last = max(row, key=lambda name: (far.get(name, 0.0), name))
+                found[self.parameters[action.name].index(link.instead)] = last
         return found
 
     def positions(self, scene: Scene, names: Iterable[str]) -> dict[str, Array]:
@@ -341,22 +340,21 @@ class Encoding:
         placed = [name for name in names if scene.roster.objects.get(name) in kinds]
         return {name: scene.features[row[name], columns] for name in placed}
 
-    def steps(self, scene: Scene, action: Action, others: Sequence[str], scale: float = 1.0) -> dict[str, float]:
-        """For each of the others, the longest step on the way to it, by others, from one of the action's arguments.
+    def steps(self, scene: Scene, start: str, others: Sequence[str], scale: float = 1.0) -> dict[str, float]:
+        """For each of the others, the longest step on the way to it from an object, by others.
 
         Of all ways it is the one whose longest step is the shortest. Where something has no position, it is 0. First
         steps count `scale` times.
         """
-        first = self.positions(scene, (name for _, name in self._seen_arguments(action)))
-        rest = self.positions(scene, others)
+        first, rest = (self.positions(scene, names) for names in ([start], others))
         if not rest:
             return dict.fromkeys(others, 0.0)
-        where = np.array([*first.values(), *rest.values()])
+        where = np.array([*rest.values()])
         apart = np.linalg.norm(where[:, None] - where, axis=-1)
-        longest = scale * apart[: len(first)].min(axis=0, initial=np.inf)
+        longest = scale * np.linalg.norm(where - first.get(start, np.inf), axis=-1)
         for _ in rest:
             longest = np.minimum(longest, np.maximum(longest[:, None], apart).min(axis=0))
-        return {**dict.fromkeys(others, 0.0), **dict(zip(rest, longest[len(first) :].tolist(), strict=True))}
+        return {**dict.fromkeys(others, 0.0), **dict(zip(rest, longest.tolist(), strict=True))}
 
     def for_spec(self, spec: Spec) -> Encoding:
         """The same encoding for scenes of a spec with the same features to tell, and maybe further types of objects."""
@@ -381,9 +379,9 @@ class Encoding:
         return self.schemas.index(action.name)
 
 
-def sharing(state: Facts, predicate: str, action: Action, number: int) -> set[str]:
+def sharing(state: Facts, predicate: str, action: Action, argument: str) -> set[str]:
     """Return what shares a fact of this predicate with an argument, and is none of the action's arguments itself."""
-    found = {name for fact, names in state if fact == predicate and action.arguments[number] in names for name in names}
+    found = {name for fact, names in state if fact == predicate and argument in names for name in names}
     return found.difference(action.arguments)
 
 

@@ -13,13 +13,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain, groupby, islice
+from itertools import chain, groupby, islice, product
 from typing import NamedTuple
 
 import msgspec
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from bilevel.lowlevel.encoding import (
     RELATIVE,
@@ -39,7 +38,7 @@ from bilevel.tasks.scene import Array, Scene
 
 # Of brief training, in which it learns from all that it is given.
 BRIEF = TrainingConfig(epochs=1, updates=1000, learning_rate=3e-3, device=CPU, hold_out_from=2**31)
-LONGER = msgspec.structs.replace(BRIEF, updates=2000, learning_rate=6e-3)
+LONGER = msgspec.structs.replace(BRIEF, updates=3000)
 SEED = 0
 MOST_SAMPLES, MOST_EPISODES = 40_000, 100
 HELD_OUT = 5  # every fifth episode
@@ -116,33 +115,43 @@ class _Sighting(NamedTuple):
 
 
 def possible_links(encoding: Encoding, recorded: Iterable[Recorded]) -> list[ObjectLink]:
-    """Return links for all facts that arguments ever shared with other objects, with what was nearly always so then."""
-    found = defaultdict[tuple[str, str, str, str], list[list[_Sighting]]](list)  # those of a scene together
+    """Return links for all facts that arguments ever shared with other objects, with what was nearly always so then.
+
+    What they lead to is seen in the place of the argument that it is nearest to.
+    """
+    found = defaultdict[tuple[str, str, str, str, str], list[list[_Sighting]]](list)  # those of a scene together
+
+    def is_told(scene: Scene, name: str) -> bool:
+        return bool(encoding.features.mask([scene.roster.objects.get(name)]).any())
 
     def facts_about(state: Facts, name: str) -> frozenset[str]:
         return frozenset(predicate for predicate in encoding.unary if (predicate, (name,)) in state)
 
     for scenes, situations, _ in recorded:
-        steps = zip(situations, scenes, strict=True)
-        for (state, _, action), stretch in groupby(steps, key=lambda step: step[0]):
-            _, scene = next(stretch)
-            for number, argument in enumerate(action.arguments if action else ()):
-                assert action is not None
-                for predicate in sorted({fact for fact, names in state if argument in names}):
-                    others = sorted(sharing(state, predicate, action, number).intersection(scene.roster.row))
-                    seen = [name for name in others if encoding.features.mask([scene.roster.objects[name]]).any()]
+        steps = [(state, act, scene) for (state, _, act), scene in zip(situations, scenes, strict=True) if act]
+        for (state, action), stretch in groupby(steps, key=lambda step: step[:2]):
+            *_, scene = next(stretch)
+            arguments = dict(zip(encoding.parameters[action.name], action.arguments, strict=True))
+            starts = [name for name in encoding.seen_parameters(action.name) if is_told(scene, arguments[name])]
+            for (parameter, argument), instead in product(arguments.items(), starts):
+                for predicate in {fact for fact, names in state if argument in names}:
+                    others = [name for name in sharing(state, predicate, action, argument) if is_told(scene, name)]
                     sighted = defaultdict[str, list[_Sighting]](list)
-                    for name, step in encoding.steps(scene, action, seen).items():
+                    for name, step in encoding.steps(scene, arguments[instead], others).items():
                         about, given = facts_about(state, name), facts_about(state, argument)
                         sighted[scene.roster.objects[name]].append(_Sighting(about, given, step))
                     for kind, sightings in sighted.items():
-                        parameter = encoding.parameters[action.name][number]
-                        found[action.name, kind, predicate, parameter].append(sightings)
-    return [_link(key, sightings, encoding.unary) for key, sightings in sorted(found.items())]
+                        found[action.name, kind, predicate, parameter, instead].append(sightings)
+    links = [_link(key, sightings, encoding.unary) for key, sightings in sorted(found.items())]
+    by_distance = sorted(links, key=lambda link: -np.inf if link.first is None else -link.first)
+    return sorted({(link.action, link.of, link.sharing, link.argument): link for link in by_distance}.values())
 
 
-def _link(key: tuple[str, str, str, str], scenes: list[list[_Sighting]], unary: Sequence[str]) -> ObjectLink:
-    """Return the link to what was sighted, without what was there by accident."""
+def _link(key: tuple[str, str, str, str, str], scenes: list[list[_Sighting]], unary: Sequence[str]) -> ObjectLink:
+    """Return the link to what was sighted, without what was there by accident.
+
+    What is as near to the argument as the nearest ever was, rather than as the farthest from the next, is in its place.
+    """
     sightings = [*chain.from_iterable(scenes)]
 
     def usual(sets: Sequence[frozenset[str]]) -> tuple[str, ...]:
@@ -155,10 +164,12 @@ def _link(key: tuple[str, str, str, str], scenes: list[list[_Sighting]], unary: 
     ]
     first = [steps[0] for steps in near if steps]
     further = [step for steps in near for step in steps[1:]] or first
+    link = ObjectLink(*key[:4], where, given, instead=key[4])
     if not np.isfinite(first).all() or not first:  # nothing to measure from
-        return ObjectLink(*key, where, given)
-    to_first, to_next = (float(np.quantile(steps, TYPICAL)) for steps in (first, further))
-    return ObjectLink(*key, where, given, MARGIN * to_next, max(MARGIN * to_first, (to_first + to_next) / 2))
+        return link
+    shortest, longest = float(np.quantile(first, 1 - TYPICAL)), float(np.quantile(further, TYPICAL))
+    at_first = max(MARGIN * shortest, (shortest + longest) / 2)
+    return msgspec.structs.replace(link, within=MARGIN * longest, first=at_first)
 
 
 def nearest_link(encoding: Encoding, action: str, kind: str, recorded: Sequence[Recorded]) -> ObjectLink:
@@ -177,17 +188,12 @@ def helpful_links(
 ) -> tuple[ObjectLink, ...]:
     """Return the links with which the controls of actions are predicted clearly better than without.
 
-    In the place of which argument the last of a row is seen is decided likewise. What is nearest is tried where much of
-    the controls is unexplained otherwise, and is seen in actions that nobody has shown, too.
+    What is nearest is tried where much of the controls is unexplained otherwise, and is seen in actions that nobody has
+    shown, too.
     """
     samples, rows = encode_all(encoding, recorded), possible_links(encoding, recorded)
-    places: dict[int, list[ObjectLink]] = defaultdict(list)
-    for link in rows:
-        own = samples.objects[samples.schemas == encoding.schemas.index(link.action)]
-        for place, parameter in enumerate(encoding.seen_parameters(link.action)):
-            if own[:, place, : encoding.features.object_size].any():
-                places[place].append(msgspec.structs.replace(link, instead=parameter))
-    found = _best([*places.values()], encoding, controls, recorded)
+    by_action = [[*links] for _, links in groupby(rows, key=lambda link: link.action)]
+    found = [link for links in by_action for link in _best([links], encoding, controls, recorded)]
     spread = {
         name: samples.targets[samples.schemas == encoding.schemas.index(name)].var(axis=0).mean() for name in rough
     }
@@ -205,23 +211,28 @@ def _best(
 ) -> list[ObjectLink]:
     """Return for each action the links of the option with the lowest error, if that is clearly lower than without.
 
-    What counts are errors where the links lead to something.
+    What counts are errors where the links lead to something, however far it is from the argument.
     """
     actions = {link.action for links in options for link in links}
+    if not actions:
+        return []
     own = [_steps_of(actions, *each) for each in recorded]
 
-    def errors(links: Sequence[ObjectLink]) -> tuple[Array, Samples, NDArray[np.bool_]]:
-        """(samples,): the error of each; the samples; and which of them count."""
+    def encoded(links: Sequence[ObjectLink]) -> tuple[Encoding, Samples]:
         linked = replace(encoding, links=tuple(links))
-        samples = encode_all(linked, own)
-        shown, held_out = split(samples, HELD_OUT)
-        counts = np.isin(samples.episodes, held_out.episodes)
-        counts &= samples.objects[..., linked.kind_columns].any(axis=(1, 2))
-        return _errors(_briefly_trained(shown, linked, controls, LONGER), samples), samples, counts
+        return linked, encode_all(linked, own)
 
-    alone, best = errors(())[0] if actions else np.zeros(0), dict[str, tuple[float, list[ObjectLink]]]()
+    def errors(links: Sequence[ObjectLink]) -> Array:
+        """(samples,): the error of each."""
+        linked, samples = encoded(links)
+        return _errors(_briefly_trained(split(samples, HELD_OUT)[0], linked, controls, LONGER), samples)
+
+    alone, best = errors(()), dict[str, tuple[float, list[ObjectLink]]]()
     for links in options:
-        found, samples, counts = errors(links)
+        linked, samples = encoded([msgspec.structs.replace(link, first=None) for link in links])
+        counts = samples.objects[..., linked.kind_columns].any(axis=(1, 2))
+        counts &= np.isin(samples.episodes, split(samples, HELD_OUT)[1].episodes)
+        found = errors(links)
         for name in actions:
             part = counts & (samples.schemas == encoding.schemas.index(name))
             share = found[part].mean() / alone[part].mean() if part.any() else np.inf
