@@ -117,6 +117,9 @@ def perception(seed: int) -> Iterator[Condition]:
 def trays(seed: int) -> Iterator[Condition]:
     for task in WORLDS[4:]:
         policy = Policy(task, seed=seed)
+        yield Condition(
+            Policy(task, seed=seed, learn="--relevance off"), "1-10", {"noise": 0.0, "method": "plain network"}
+        )
         yield Condition(policy, "1-10", {"noise": 0.0})
         yield Condition(policy, "1-10", {"noise": 0.0, "method": "expert"}, expert=True)
         for noise in (0.7, 1.0):

@@ -163,6 +163,14 @@ def perception() -> str:
     return pivot(rows, "perception", columns)
 
 
+def trays() -> str:
+    """Return success, and the steps of successful episodes, where trays are seen at their first spot."""
+    asked = {"BISON": ("bison", 0.0), "plain network": ("plain network", 0.0), "expert": ("expert", 0.0)}
+    columns = {name: {"method": method, "noise": noise} for name, (method, noise) in asked.items()}
+    columns |= {f"n = 10, pushed by {noise}": {"method": "bison", "noise": noise} for noise in (0.7, 1.0)}
+    return pivot(read_rows(RESULTS / "trays.jsonl"), "task", columns, with_interval)
+
+
 def clutter() -> str:
     rows = [{**row, "posts": str(row["posts"])} for row in read_rows(RESULTS / "clutter.jsonl")]
     methods = dict.fromkeys(row["method"] for row in rows)
@@ -296,6 +304,7 @@ TABLES: Mapping[str, Callable[[], str]] = {
     "pretrained": pretrained,
     "robustness": robustness,
     "perception": perception,
+    "trays": trays,
     "clutter": clutter,
     "towers": towers,
     "few demonstrations": few_demonstrations,
