@@ -115,15 +115,15 @@ def perception(seed: int) -> Iterator[Condition]:
 
 
 def trays(seed: int) -> Iterator[Condition]:
+    fixed = "--env-args tray_position=fixed"
     for task in WORLDS[4:]:
-        policy = Policy(task, seed=seed)
-        yield Condition(
-            Policy(task, seed=seed, learn="--relevance off"), "1-10", {"noise": 0.0, "method": "plain network"}
-        )
-        yield Condition(policy, "1-10", {"noise": 0.0})
-        yield Condition(policy, "1-10", {"noise": 0.0, "method": "expert"}, expert=True)
+        policy = Policy(task, seed=seed, collect=fixed)
+        plain = Policy(task, seed=seed, collect=fixed, learn="--relevance off")
+        yield Condition(plain, "1-10", {"noise": 0.0, "method": "plain network"}, fixed)
+        yield Condition(policy, "1-10", {"noise": 0.0}, fixed)
+        yield Condition(policy, "1-10", {"noise": 0.0, "method": "expert"}, fixed, expert=True)
         for noise in (0.7, 1.0):
-            yield Condition(policy, "10", {"noise": noise}, f"--noise {noise}")
+            yield Condition(policy, "10", {"noise": noise}, f"{fixed} --noise {noise}")
 
 
 def clutter(seed: int) -> Iterator[Condition]:
