@@ -278,8 +278,8 @@ class SpaceLearner:
         def served(candidate: Rule) -> int:
             return self.served(candidate) if lesson.fires(candidate, state) else 0
 
-        better = next((each for each in (*self.with_paths(rule), rule) if served(each)), None)
-        found = better
+        best = max((*self.with_paths(rule), rule), key=served)  # the destination that serves the most
+        found = better = best if served(best) else None
         while better is not None:
             found, most, lasting = better, served(better), self.lasting(better)
             simpler = ((each, served(each)) for each in self.simpler(found))
