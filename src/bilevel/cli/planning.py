@@ -80,11 +80,12 @@ def solve(
 
 def _read(domain_path: Path, problem_path: Path) -> tuple[Domain, Problem | PackedProblem]:
     """Read a domain and a problem, which is packed where it can be."""
-    from bilevel.symbolic.packed import read_packed
+    from bilevel.files import read_bytes
+    from bilevel.symbolic.packed import packed_problem
     from bilevel.symbolic.pddl import read_domain, read_problem
 
     domain = read_domain(domain_path)
-    return domain, read_packed(problem_path, domain) or read_problem(problem_path, domain)
+    return domain, packed_problem(read_bytes(problem_path), domain) or read_problem(problem_path, domain)
 
 
 def _why_unsolved(domain: Domain, problem: Problem, rules: Sequence[Rule], solution: Solution) -> str:

@@ -167,8 +167,8 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 
 @contextmanager
 def naming_position(text: str, filename: str) -> Iterator[str]:
-    """The text, normalised; turns a `Misread` of it into `BadInput` with file, line and column."""
-    text = normalised(text)
+    """The text with plain line ends; turns a `Misread` of it into `BadInput` with file, line and column."""
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     try:
         yield text
     except Misread as error:
@@ -176,17 +176,11 @@ def naming_position(text: str, filename: str) -> Iterator[str]:
         raise BadInput(f"{filename}:{line}:{column}: {error.message}") from None
 
 
-def normalised(text: str) -> str:
-    """The text without a byte-order mark and with plain line ends."""
-    text = text.removeprefix("\ufeff")
-    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
-
-
 def read_text(path: str | PathLike[str]) -> str:
     """The text of a file; `BadInput` where it cannot be read or is not text."""
     try:
-        with open(path, encoding="utf-8", newline="") as file:
-            return normalised(file.read())
+        with open(path, encoding="utf-8-sig") as file:
+            return file.read()
     except FileNotFoundError:
         raise BadInput(f"{fspath(path)}: there is no such file") from None
     except OSError as error:

@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import islice, repeat
-from os import PathLike
 from typing import Any, NamedTuple
 
 from bilevel.native import find
@@ -137,15 +136,6 @@ class PackedActions(Sequence[Action]):
 
     def __len__(self) -> int:
         return len(self.schemas)
-
-
-def read_packed(path: str | PathLike[str], domain: Domain) -> PackedProblem | None:
-    """Return the problem of a file; `None` where only `read_problem` can read or refuse it."""
-    try:
-        with open(path, "rb") as file:
-            return packed_problem(file.read(), domain)
-    except OSError:
-        return None
 
 
 def packed_problem(data: bytes, domain: Domain) -> PackedProblem | None:

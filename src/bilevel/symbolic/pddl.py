@@ -54,7 +54,6 @@ from bilevel.symbolic.packed import no_garbage_collection, packed_problem
 from bilevel.symbolic.semantics import Condition
 
 NEW = "new"
-TOTAL_COST = "total-cost"
 ADL_WORDS = ("or", "imply", "forall", "exists", "when")
 RESERVED = frozenset({*ADL_WORDS, "and", "not", "oneof", EQUALITY})  # which cannot name a predicate
 UNSUPPORTED = {
@@ -531,11 +530,13 @@ def _bound_scopes(group: Group, effect: Expression, types: Mapping[str, str], sc
     return [replace(each, bindings=1) for each in scope.instances(group, variables)]
 
 
-def _groups(expression: Expression) -> Iterator[Group]:
+def _groups(expression: Expression, conditions: bool = True) -> Iterator[Group]:
+    """Yield all groups of a condition or an effect; of the latter, where asked, only those that are no conditions."""
     if isinstance(expression, Group):
         yield expression
-        for item in expression.items:
-            yield from _groups(item)
+        is_conditional = expression.head in ("when", "forall", "exists")
+        for item in expression.arguments[1 if is_conditional and not conditions else 0 :]:
+            yield from _groups(item, conditions)
 
 
 # Problems
@@ -571,10 +572,8 @@ def problem_frame(text: str, domain: Domain) -> tuple[Problem, Expression]:
     problem = Problem(name, domain.name, objects, state, NO_FACTS)
     match sections[":metric"].arguments:
         case (_, Group(head="total-cost")):
-            amounts = ((read_amount(function, scope), value) for function, value in values)
-            problem = replace(
-                problem, costs={function: value for function, value in amounts if isinstance(function, Atom)}
-            )
+            amounts = [(read_amount(function, scope), value) for function, value in values]
+            problem = replace(problem, costs={each: value for each, value in amounts if isinstance(each, Atom)})
     return problem, sections[":goal"].arguments[0]
 
 
@@ -644,18 +643,11 @@ def compiled(domain: Domain, problem: Problem, filename: str = "<domain>") -> tu
     objects = problem.all_objects(domain)
     with naming_position(domain.adl, filename) as text:
         frame, actions = domain_frame(text)
-        static = frozenset(frame.predicates).difference(*(_changed(action.effect) for action in actions))
+        changed = {group.head for action in actions for group in _groups(action.effect, conditions=False)}
+        static = frozenset(frame.predicates) - changed
         scope = Scope(domain=frame, terms=objects, objects=objects, state=problem.state, static=static)
         schemas = read_schemas(actions, scope)
     return replace(frame, schemas=schemas, constants=objects), replace(problem, objects={})
-
-
-def _changed(effect: Expression) -> Iterator[str]:
-    """Every name that stands where an effect may change a fact, conditions left out."""
-    if isinstance(effect, Group):
-        yield effect.head
-        for item in effect.arguments[1 if effect.head in ("when", "forall", "exists") else 0 :]:
-            yield from _changed(item)
 
 
 # Writing
@@ -721,12 +713,8 @@ def _atom(atom: Atom) -> str:
     return _group(atom.predicate, *atom.terms)
 
 
-def _negated(atom: Atom) -> str:
-    return _group("not", _atom(atom))
-
-
-def _literals(positive: Facts, negative: Facts) -> list[str]:
-    return [*map(_atom, sorted(positive)), *map(_negated, sorted(negative))]
+def _literals(positive: Facts, negative: Facts = NO_FACTS) -> list[str]:
+    return [*map(_atom, sorted(positive)), *(_group("not", _atom(atom)) for atom in sorted(negative))]
 
 
 def _parameters(parameters: Iterable[Parameter]) -> list[str]:
@@ -752,8 +740,8 @@ def _typed_lines(types: Mapping[str, str]) -> str:
 def write_problem(problem: Problem, domain: Domain) -> str:
     """The problem as one of the given domain."""
     values = [_group("=", _amount(each), _amount(value)) for each, value in (problem.costs or {}).items()]
-    state = "\n    ".join(["", *sorted(map(_atom, problem.state)), *sorted(values)])
-    goal = "\n    ".join(["", *sorted(map(_atom, problem.goal)), *sorted(map(_negated, problem.negative_goal))])
+    state = "\n    ".join(["", *_literals(problem.state), *sorted(values)])
+    goal = "\n    ".join(["", *_literals(problem.goal, problem.negative_goal)])
     metric = "\n  (:metric minimize (total-cost))" if problem.costs is not None else ""
     return (
         f"(define (problem {problem.name})\n"

@@ -16,7 +16,7 @@ from os import PathLike, fspath
 from sys import intern
 from typing import NamedTuple
 
-from bilevel.symbolic.domain import Action, BadInput, Domain, Outcome, Parameter, Problem, Schema
+from bilevel.symbolic.domain import Action, BadInput, Domain, Outcome, Problem, Schema
 from bilevel.symbolic.expressions import NAME_PATTERN, Misread, is_name, naming_position, quoted, read_text, suggestion
 from bilevel.symbolic.packed import no_garbage_collection
 from bilevel.symbolic.semantics import Condition, GroundAction, bind_outcome, fresh_names, ground_action, makes_object
@@ -196,11 +196,11 @@ class Nature:
         outcome = schema.outcomes[index]
         # What she makes in this move she cannot choose in it, so the numbers of objects are taken beforehand.
         known = [0 if v.name in outcome.new else len(self._objects_of(v.type)) for v in outcome.chosen]
-        return NaturesMove(index, {v.name: self._value(v, n) for v, n in zip(outcome.chosen, known, strict=True)})
-
-    def _value(self, variable: Parameter, known: int) -> str:
-        """One of the first `known` objects of the variable's type, or a new one where that is none."""
-        return self._objects_of(variable.type)[self._rng.randrange(known)] if known else self._new_object(variable.type)
+        values = [
+            self._objects_of(v.type)[self._rng.randrange(count)] if count else self._new_object(v.type)
+            for v, count in zip(outcome.chosen, known, strict=True)
+        ]
+        return NaturesMove(index, {v.name: value for v, value in zip(outcome.chosen, values, strict=True)})
 
     def _objects_of(self, kind: str) -> list[str]:
         if kind not in self._known:
