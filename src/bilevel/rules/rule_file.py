@@ -30,7 +30,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, count
 from pathlib import Path
-from typing import NamedTuple
 
 from bilevel.rules.derived import PATH, derived_predicates, static_predicates
 from bilevel.rules.rule import GoalOrder, Rule, orders_of
@@ -47,7 +46,7 @@ from bilevel.symbolic.domain import (
     is_variable,
     one_of,
 )
-from bilevel.symbolic.expressions import Misread, naming_position, quoted, read_text, suggestion
+from bilevel.symbolic.expressions import Misread, Word, naming_position, read_text, suggestion
 
 _DOMAIN_LINE = re.compile(r"^\s*#\s*Rules for the domain (\S+)\s*$", re.MULTILINE)
 _LINE_LENGTH = 100
@@ -129,9 +128,9 @@ def parse_rules(text: str, filename: str = "rules", domain: Domain | None = None
     with naming_position(text, filename) as text:
         parser = _Parser(text, filename)
         rules = parser.file()
-        if domain is not None:  # a second time, as a variable's type may be declared behind what says something of it
+        if domain is not None:  # at last, as a variable's type may be declared behind what says something of it
             try:
-                _Parser(text, filename, domain, parser.types).file()
+                _check(parser.said, parser.types, domain)
             except Misread as error:
                 named = _DOMAIN_LINE.search(text)
                 if named is not None and named[1] != domain.name:
@@ -162,55 +161,44 @@ _VARIABLE, _TERM = rf"\?{_NAME}", rf"\??{_NAME}"
 _PRIORITY = "(?=.*[1-9])[0-9]{1,9}"
 _TOKEN = re.compile(rf"(?P<space>\s+|#[^\n]*)|(?P<symbol>->|!=|[&(),:-])|(?P<name>{_TERM})|(?P<other>.)", re.DOTALL)
 
-
-class Token(NamedTuple):
-    """A word or symbol of a file, and where it begins. The empty text ends what begins on a new line."""
-
-    text: str
-    start: int
-
-    @property
-    def end(self) -> Token:
-        """The place behind this token."""
-        return Token("", self.start + len(self.text))
-
-    def instead_of(self, what: str) -> Misread:
-        """Return the error that something else was expected in its place."""
-        found = quoted(self.text) if self.text else "the end of the line"
-        return Misread(self.start, f"expected {what}, found {found}")
+Said = tuple[str, Word, list[Word]]  # what something in a file is, its name, and its terms
 
 
-def _tokens(text: str) -> list[Token]:
+def _end(token: Word) -> Word:
+    """Return the place behind a token, as a token without text."""
+    return Word("", token.offset + len(token.text))
+
+
+def _expected(what: str, found: Word) -> Misread:
+    """Return the error that something else was expected in the place of a token."""
+    return Misread(found.offset, f"expected {what}, found {found if found.text else 'the end of the line'}")
+
+
+def _tokens(text: str) -> list[Word]:
     """Return the tokens of the text, and an empty one behind all that comes before a declaration, a rule or its end."""
-    tokens: list[Token] = []
+    tokens: list[Word] = []
     for found in _TOKEN.finditer(text):
-        token = Token(found.group(), found.start())
+        token = Word(found.group(), found.start())
         if found.lastgroup == "other":
-            raise Misread(token.start, f"unexpected character {token.text!r}")
+            raise Misread(token.offset, f"unexpected character {token.text!r}")
         if found.lastgroup != "space":
-            if token.text == ":" and len(tokens) > 1 and "\n" in text[tokens[-2].start : tokens[-1].start]:
-                tokens.insert(-1, tokens[-2].end)
+            if token.text == ":" and len(tokens) > 1 and "\n" in text[tokens[-2].offset : tokens[-1].offset]:
+                tokens.insert(-1, _end(tokens[-2]))
             tokens.append(token)
-    return [*tokens, tokens[-1].end] if tokens else []
+    return [*tokens, _end(tokens[-1])] if tokens else []
 
 
 class _Parser:
-    """Recursive descent, one method for each line of the grammar; with a domain, what is read must fit it."""
+    """Recursive descent, one method for each line of the grammar; `said` is what must fit a domain, in its order."""
 
-    def __init__(
-        self, text: str, filename: str, domain: Domain | None = None, types: Mapping[str, str] | None = None
-    ) -> None:
-        self.text, self.filename, self.domain, self.types = text, filename, domain, dict(types or {})
+    def __init__(self, text: str, filename: str) -> None:
+        self.text, self.filename = text, filename
         self.tokens, self.position = _tokens(text), 0
-        self.implied: dict[str, set[str]] = {}  # what the facts and goals of a rule say of its terms
-        self.known: dict[str, Mapping[str, Predicate | Schema]] = {}
-        if domain is not None:
-            facts = derived_predicates(domain) | {**domain.predicates}
-            self.known = {"fact": facts, "not": facts, "goal": domain.predicates, "static": domain.predicates}
-            self.known["action"] = domain.schemas
+        self.types: dict[str, str] = {}
+        self.said: list[Said] = []
 
     @property
-    def next(self) -> Token:
+    def next(self) -> Word:
         return self.tokens[self.position]
 
     @property
@@ -224,11 +212,11 @@ class _Parser:
         self.position += found
         return found
 
-    def expect(self, pattern: str, what: str) -> Token:
+    def expect(self, pattern: str, what: str) -> Word:
         """Return the next token, which must fit the pattern, and go past it."""
         token = self.next
         if not re.fullmatch(pattern, token.text):
-            raise token.instead_of(what)
+            raise _expected(what, token)
         self.position += 1
         return token
 
@@ -237,9 +225,9 @@ class _Parser:
         while self.position < len(self.tokens):
             if self.accept(""):
                 continue
-            if self.position and "\n" not in self.text[self.tokens[self.position - 1].start : self.next.start]:
-                message = f"unexpected {quoted(self.next.text)}; what comes next begins on a new line"
-                raise Misread(self.next.start, message)
+            if self.position and "\n" not in self.text[self.tokens[self.position - 1].offset : self.next.offset]:
+                message = f"unexpected {self.next}; what comes next begins on a new line"
+                raise Misread(self.next.offset, message)
             if self.accept("variables"):
                 self.declaration()
             elif self.following == "(":
@@ -254,16 +242,14 @@ class _Parser:
     def declaration(self) -> None:
         self.expect(":", "':' after 'variables'")
         while True:
-            variable = self.expect(_VARIABLE, "a variable such as '?x'")
-            kind = self.expect(_NAME, f"the type of {variable.text}") if self.accept("-") else None
-            name = kind.text if kind else ROOT_TYPE
+            variable, name = self.expect(_VARIABLE, "a variable such as '?x'"), ROOT_TYPE
+            if self.accept("-"):
+                kind = self.expect(_NAME, f"the type of {variable.text}")
+                self.said.append(("type", kind, []))
+                name = kind.text
             if self.types.setdefault(variable.text, name) != name:
                 message = f"{variable.text} is declared as '{self.types[variable.text]}' and as '{name}'"
-                raise Misread(variable.start, message)
-            if kind and self.domain is not None:
-                known = {ROOT_TYPE, *self.domain.types, *self.domain.types.values()}
-                if not known.issuperset(one_of(name)):
-                    raise Misread(kind.start, f"unknown type '{name}'{suggestion(name, sorted(known))}")
+                raise Misread(variable.offset, message)
             if not self.accept(","):
                 return
 
@@ -271,20 +257,20 @@ class _Parser:
         """Return the rule that stands for an order: its goal waits for the one that it achieves."""
         start, later, word = self.next, self.atom("goal", "a goal"), self.next
         if not self.accept("after"):
-            raise start.instead_of("a priority (a whole number from 1, then ':') or an order")
+            raise _expected("a priority (a whole number from 1, then ':') or an order", start)
         atoms: list[Atom] = []
         while True:
             kind, what = ("static", "a fact that never changes") if atoms else ("goal", "a goal after 'after'")
             atoms.append(self.atom(kind, what))
             if self.next.text == "after":  # it is the first goal of another order
-                raise word.end.instead_of(what)
+                raise _expected(what, _end(word))
             word = self.next
             if not self.accept("&" if len(atoms) > 1 else "if"):
                 return Rule(0, (), frozenset(atoms[1:]), frozenset(atoms[:1]), Action(*later))
 
     def rule(self) -> Rule:
-        self.implied = {}
         priority = self.expect(_PRIORITY, "a priority (a whole number from 1, then ':')")
+        self.said.append(("rule", priority, []))
         self.expect(":", f"':' after the priority {priority.text}")
         found: dict[str, set[Atom]] = {"fact": set(), "not": set(), "goal": set()}
         if self.next.text != "->":
@@ -294,65 +280,74 @@ class _Parser:
         self.expect("->", f"'&' and another condition, or '->' and the action of rule {priority.text}")
         action = Action(*self.atom("action", "an action after '->'"))
         state, absent, goal = map(frozenset, found.values())
-        line = self.text.count("\n", 0, priority.start) + 1
+        line = self.text.count("\n", 0, priority.offset) + 1
         return Rule(int(priority.text), (), state, goal, action, absent, source=f"{self.filename}:{line}")
 
     def condition(self, found: Mapping[str, set[Atom]]) -> None:
         """Add a condition to those of its kind; an inequality is one of what must not be."""
         if self.following == "!=":
-            left, _ = self.term("a variable or a constant before '!='"), self.expect("!=", "'!='")
-            right = self.term("a variable or a constant after '!='")
+            left, sign = self.expect(_TERM, "a variable or a constant before '!='"), self.expect("!=", "'!='")
+            right = self.expect(_TERM, "a variable or a constant after '!='")
+            self.said.append(("inequality", sign, [left, right]))
             found["not"].add(Atom(EQUALITY, (left.text, right.text)))
-            return
-        # A predicate may itself be called `goal`: what follows tells.
-        has_kind = self.next.text in ("not", "goal") and self.following != "("
-        kind, name = self.expect("not|goal", "").text if has_kind else "fact", self.next
-        atom = self.atom(kind, "a condition such as 'p(?x)'")
-        others = {other.predicate for other in found["fact"]} if kind == "fact" else {PATH}
-        if self.domain is not None and name.text.endswith(PATH) and any(each.endswith(PATH) for each in others):
-            message = f"a rule may have one path, as a fact that holds, but {name.text} is one too many"
-            raise Misread(name.start, message)
-        found[kind].add(atom)
+        else:  # a predicate may itself be called `goal`: what follows tells
+            has_kind = self.next.text in ("not", "goal") and self.following != "("
+            kind = self.expect("not|goal", "").text if has_kind else "fact"
+            found[kind].add(self.atom(kind, "a condition such as 'p(?x)'"))
 
     def atom(self, kind: str, what: str) -> Atom:
         name = self.expect(_NAME, what)
-        self.expect(r"\(", f"'(' after {quoted(name.text)}")
-        terms: list[Token] = []
+        self.expect(r"\(", f"'(' after {name}")
+        terms: list[Word] = []
         while self.next.text != ")" or terms:
-            terms.append(self.term(f"a variable or a constant in {name.text}(...)"))
+            terms.append(self.expect(_TERM, f"a variable or a constant in {name.text}(...)"))
             if not self.accept(","):
                 break
         self.expect(r"\)", f"',' or ')' in {name.text}(...)")
-        if self.domain is not None:
-            self.check(kind, name, terms, self.domain)
+        self.said.append((kind, name, terms))
         return Atom(name.text, tuple(term.text for term in terms))
 
-    def term(self, what: str) -> Token:
-        token = self.expect(_TERM, what)
-        if self.domain is not None and not is_variable(token.text) and token.text not in self.domain.constants:
-            hint = suggestion(token.text, self.domain.constants) or f"; a variable begins with '?': ?{token.text}"
-            raise Misread(token.start, f"the domain has no constant '{token.text}'{hint}")
-        return token
 
-    def check(self, kind: str, name: Token, terms: Sequence[Token], domain: Domain) -> None:
-        """Raise `Misread` for a name, a number of arguments or a type that does not fit the domain."""
-        known = self.known[kind]
-        if name.text not in known:
-            what = "action" if kind == "action" else "predicate"
-            raise Misread(name.start, f"unknown {what} '{name.text}'{suggestion(name.text, sorted(known))}")
-        if kind == "static" and name.text not in static_predicates(domain):
-            raise Misread(name.start, f"an order asks for facts that never change, but actions change {name.text}")
-        wanted = [parameter.type for parameter in known[name.text].parameters]
-        if len(terms) != len(wanted):
-            plural = "argument" if len(wanted) == 1 else "arguments"
-            raise Misread(name.start, f"'{name.text}' has {len(wanted)} {plural}, not {len(terms)}")
-        types = {**domain.constants, **self.types}
-        for term, asked in zip(terms, wanted, strict=True):
-            own, implied = types.get(term.text, ROOT_TYPE), self.implied.setdefault(term.text, set())
-            if kind == "action":
-                fits, needs = any(domain.is_subtype(each, asked) for each in {own, *implied}), "needs"
-            else:  # an `item` may turn out to be the `block` that the predicate asks for, but a `place` never will
-                fits, needs = domain.is_subtype(own, asked) or domain.is_subtype(asked, own), "is about"
-                implied |= set() if kind == "not" else {asked}
-            if not fits:
-                raise Misread(term.start, f"{term.text} is of type '{own}', but {name.text} {needs} a '{asked}'")
+def _check(said: Sequence[Said], types: Mapping[str, str], domain: Domain) -> None:
+    """Raise `Misread` for the first name, number of arguments or type that does not fit the domain."""
+    facts, kinds = (
+        derived_predicates(domain) | {**domain.predicates},
+        {ROOT_TYPE, *domain.types, *domain.types.values()},
+    )
+    known: dict[str, Mapping[str, Predicate | Schema]] = {"fact": facts, "not": facts, "action": domain.schemas}
+    known |= {"goal": domain.predicates, "static": domain.predicates}
+    types, has_path = {**domain.constants, **types}, False
+    implied = dict[str, set[str]]()  # what the facts and goals of a rule say of its terms
+    for kind, name, terms in said:
+        for term in terms:
+            if not is_variable(term.text) and term.text not in domain.constants:
+                hint = suggestion(term.text, domain.constants) or f"; a variable begins with '?': ?{term.text}"
+                raise Misread(term.offset, f"the domain has no constant '{term.text}'{hint}")
+        if kind == "rule":
+            has_path, implied = False, {}
+        elif kind == "type" and not kinds.issuperset(one_of(name.text)):
+            raise Misread(name.offset, f"unknown type '{name.text}'{suggestion(name.text, sorted(kinds))}")
+        elif kind in known:
+            if name.text not in known[kind]:
+                what = "action" if kind == "action" else "predicate"
+                raise Misread(name.offset, f"unknown {what} '{name.text}'{suggestion(name.text, sorted(known[kind]))}")
+            if kind == "static" and name.text not in static_predicates(domain):
+                raise Misread(name.offset, f"an order asks for facts that never change, but actions change {name.text}")
+            wanted = [parameter.type for parameter in known[kind][name.text].parameters]
+            if len(terms) != len(wanted):
+                plural = "argument" if len(wanted) == 1 else "arguments"
+                raise Misread(name.offset, f"'{name.text}' has {len(wanted)} {plural}, not {len(terms)}")
+            for term, asked in zip(terms, wanted, strict=True):
+                own, needs = types.get(term.text, ROOT_TYPE), "needs" if kind == "action" else "is about"
+                said_of_it = implied.setdefault(term.text, set())
+                fits = domain.is_subtype(own, asked) or any(domain.is_subtype(each, asked) for each in said_of_it)
+                if kind != "action":  # an `item` may turn out to be the `block` that the predicate asks for
+                    fits = domain.is_subtype(own, asked) or domain.is_subtype(asked, own)
+                    said_of_it |= set() if kind == "not" else {asked}
+                if not fits:
+                    raise Misread(term.offset, f"{term.text} is of type '{own}', but {name.text} {needs} a '{asked}'")
+            if name.text.endswith(PATH) and kind in ("fact", "not"):
+                if has_path or kind == "not":
+                    message = f"a rule may have one path, as a fact that holds, but {name.text} is one too many"
+                    raise Misread(name.offset, message)
+                has_path = True
