@@ -31,8 +31,8 @@ PACKAGES = {
 }
 # By how much a package is still above its budget: lines to be taken away, and never more than these.
 OWED = {
-    "symbolic": 105,
-    "rules": 234,
+    "symbolic": 68,
+    "rules": 199,
     "tasks": 21,
     "policies": 59,
     "demonstrations": 27,

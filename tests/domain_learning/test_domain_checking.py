@@ -13,7 +13,7 @@ from bilevel.domain_learning.changes import ShownEpisode
 from bilevel.domain_learning.check import DomainReport, Finding, check_domain
 from bilevel.symbolic.domain import Atom, BadInput, Facts
 from bilevel.symbolic.pddl import parse_domain
-from bilevel.symbolic.semantics import applicable, ground, progress
+from bilevel.symbolic.semantics import ground, progress
 
 LAUNDRY = """
 (define (domain laundry)
@@ -52,7 +52,7 @@ def states(plan: str) -> Iterator[Facts]:
     for name, *arguments in map(str.split, plan.split(",")):
         action = ground({**domain.schemas, **domain.events}[name], tuple(arguments))
         assert action is not None
-        assert applicable(state, action)
+        assert action.condition.holds(state)
         state = progress(state, action.outcomes[0])
         yield state
 

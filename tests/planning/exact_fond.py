@@ -8,7 +8,7 @@ from itertools import product
 from bilevel.planning.planner import PlanStep
 from bilevel.symbolic.domain import Action, Domain, Facts, Problem
 from bilevel.symbolic.plans import NaturesMove, Plan, validate
-from bilevel.symbolic.semantics import GroundAction, applicable, ground, is_solved, successors
+from bilevel.symbolic.semantics import GroundAction, ground, is_solved, successors
 
 StateActions = dict[Facts, dict[Action, set[Facts]]]  # each state's actions and the states they may lead to
 
@@ -37,7 +37,7 @@ def reachable(domain: Domain, problem: Problem, most_states: int) -> StateAction
         found[state] = {}
         if not is_solved(problem, state):
             for action in actions:
-                if applicable(state, action):
+                if action.condition.holds(state):
                     found[state][action.action] = set(successors(state, action, domain, objects))
             frontier += [after for afters in found[state].values() for after in afters]
     return found

@@ -9,7 +9,7 @@ from itertools import product
 from exact_fond import all_actions
 
 from bilevel.symbolic.domain import Atom, Domain, Facts, Outcome, Parameter, Predicate, Problem, Schema
-from bilevel.symbolic.semantics import applicable, successors
+from bilevel.symbolic.semantics import successors
 
 ARITIES = {"p": 0, "q": 0, "r": 1, "s": 1, "t": 2}
 PREDICATES = {
@@ -72,7 +72,7 @@ def random_walk(rng: random.Random, domain: Domain, problem: Problem) -> Facts:
         possible = [
             after
             for action in actions
-            if applicable(state, action)
+            if action.condition.holds(state)
             for after in sorted(map(sorted, successors(state, action, domain, objects)))
         ]
         state = frozenset(rng.choice(possible)) if possible else state

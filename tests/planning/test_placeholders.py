@@ -15,7 +15,6 @@ from bilevel.planning.strong_cyclic import PolicyKind, check_policy, is_proved
 from bilevel.symbolic.domain import Action, Domain, Facts, Problem
 from bilevel.symbolic.pddl import parse_domain, parse_problem
 from bilevel.symbolic.semantics import (
-    applicable,
     bind_outcome,
     ground_action,
     natures_choices,
@@ -67,7 +66,7 @@ class Run:
 
     def do(self, action: Action) -> None:
         grounded = ground_action(self.domain, action, self.objects)
-        assert applicable(self.state, grounded), action
+        assert grounded.condition.holds(self.state), action
         outcome = self.rng.choice(grounded.outcomes)
         choice = self.rng.choice(list(natures_choices(outcome, self.domain, self.objects)))
         types = {variable.name: variable.type for variable in outcome.chosen}
@@ -77,7 +76,7 @@ class Run:
 
     def possible(self) -> list[Action]:
         here = Problem("here", self.domain.name, self.objects, self.state, frozenset())
-        return [each.action for each in all_actions(self.domain, here) if applicable(self.state, each)]
+        return [each.action for each in all_actions(self.domain, here) if each.condition.holds(self.state)]
 
 
 def stood_for(run: Run, roles: dict[str, str], finite: Finite) -> Facts:
@@ -103,7 +102,7 @@ def test_a_run_less_what_is_forgotten_is_a_run_with_placeholders(case: str) -> N
                 break
             before, action = stood_for(run, roles, finite), run.rng.choice(actions)
             told = ground_action(finite.domain, Action(action.name, tuple(names.get(n, n) for n in action.arguments)))
-            assert applicable(before, told)
+            assert told.condition.holds(before)
             run.do(action)
             makers = [place for place in finite.placeholders if place.maker == action.name]
             for name in run.made:

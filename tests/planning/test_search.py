@@ -20,7 +20,7 @@ from bilevel.planning.planner import Deadline, Status, TimeUp
 from bilevel.planning.search import cheapest_first, flips_of, path_to, plan_by_flips, search
 from bilevel.symbolic.domain import Atom, Domain, Problem
 from bilevel.symbolic.pddl import compiled, parse_domain, parse_problem
-from bilevel.symbolic.semantics import applicable, cost_of, progress, successors
+from bilevel.symbolic.semantics import cost_of, progress, successors
 from bilevel.tabletop.problems import shipped_domain
 
 PATIENT = settings(max_examples=150, deadline=None)
@@ -49,7 +49,7 @@ def shortest_length(domain: Domain, problem: Problem, most_states: int) -> int |
             state
             for before in layer
             for action in actions
-            if applicable(before, action)
+            if action.condition.holds(before)
             for state in successors(before, action, domain, objects)
         }
         layer, depth = list(after - seen), depth + 1

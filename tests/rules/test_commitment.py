@@ -11,7 +11,7 @@ from bilevel.rules.rule import Rule
 from bilevel.rules.rule_policy import RulePolicy
 from bilevel.rules.solving import Stop, solve
 from bilevel.symbolic.domain import Action, Domain, Problem
-from bilevel.symbolic.semantics import applicable, ground, progress
+from bilevel.symbolic.semantics import ground, progress
 from bilevel.tabletop.problems import generate_problem, shipped_domain
 from random_rules import OBJECTS, random_atoms, random_domain, random_rule
 
@@ -27,7 +27,7 @@ def run(rules: tuple[Rule, ...], domain: Domain, problem: Problem, steps: int) -
     while len(actions) < steps and not problem.goal <= state:
         chosen = policy.choose(state, problem.goal)
         action = ground(domain.schemas[chosen.name], chosen.arguments) if chosen else None
-        if chosen is None or action is None or not applicable(state, action):
+        if chosen is None or action is None or not action.condition.holds(state):
             break
         assert policy.choose(state, problem.goal) == chosen, "asked again, it says the same"
         state = progress(state, action.outcomes[0])

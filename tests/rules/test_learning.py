@@ -38,7 +38,6 @@ from bilevel.symbolic.pddl import parse_domain
 from bilevel.symbolic.plans import Nature
 from bilevel.symbolic.semantics import (
     GroundAction,
-    applicable,
     bind_outcome,
     ground,
     ground_action,
@@ -121,7 +120,7 @@ def demonstrate(task: Task, seed: int, teleport: Callable[[Facts, random.Random]
             continue
         name, *arguments = task.expert(state, task.goal).split()
         action = ground_action(task.domain, Action(name, tuple(arguments)))
-        assert applicable(state, action)
+        assert action.condition.holds(state)
         move = nature.move(task.domain.schemas[name])
         state = progress(state, bind_outcome(action.outcomes[move.outcome], move.binding))
         labels += [state] * rng.randint(1, 9)
@@ -343,7 +342,7 @@ def random_trace(rng: random.Random, domain: Domain) -> Trace:
     state = random_atoms(rng, domain, OBJECTS, 10)
     goal = random_atoms(rng, domain, OBJECTS, 8)
     for action in random_actions(rng, domain):
-        if applicable(state, action) and len(steps) < 6:
+        if action.condition.holds(state) and len(steps) < 6:
             steps.append(TraceStep(state, action, rng.choice(action.outcomes), goal))
             state = steps[-1].next_state
     return Trace(tuple(steps), OBJECTS)

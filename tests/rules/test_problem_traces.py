@@ -17,7 +17,6 @@ from bilevel.rules.traces import MOST_REPLANNED, GroundPlan, ProblemTraces, trac
 from bilevel.symbolic.domain import Atom, Domain, Facts, Problem
 from bilevel.symbolic.pddl import parse_domain
 from bilevel.symbolic.plans import validate
-from bilevel.symbolic.semantics import applicable
 from bilevel.tabletop.problems import shipped_domain, training_problems
 
 
@@ -232,7 +231,7 @@ def test_each_trace_serves_one_goal_from_the_state_reached_so_far() -> None:
         assert goal not in trace.steps[0].state
         assert goal in trace.steps[-1].next_state
         for step, following in zip(trace.steps, trace.steps[1:], strict=False):
-            assert applicable(step.state, step.action)
+            assert step.action.condition.holds(step.state)
             assert following.state == step.next_state
     starts = {trace.steps[0].state for trace in found.traces}
     assert starts > {problem.state for problem in problems}

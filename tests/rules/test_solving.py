@@ -24,7 +24,7 @@ from bilevel.symbolic.domain import (
 from bilevel.symbolic.packed import packed_problem
 from bilevel.symbolic.pddl import parse_domain, write_problem
 from bilevel.symbolic.plans import Plan, parse_plan, validate, write_plan
-from bilevel.symbolic.semantics import applicable, ground, progress
+from bilevel.symbolic.semantics import ground, progress
 from bilevel.tabletop.problems import shipped_domain
 from executors import executor as executor
 from random_rules import OBJECTS, random_atoms, random_domain, random_rule
@@ -103,7 +103,7 @@ def follow(
         if match is None:
             return actions, state, Stop.NO_RULE
         action = ground(domain.schemas[match.action.name], match.action.arguments)
-        if action is None or not applicable(state, action):
+        if action is None or not action.condition.holds(state):
             return actions, state, Stop.NOT_APPLICABLE
         state = progress(state, action.outcomes[0])
         actions.append(match.action)

@@ -18,7 +18,7 @@ from bilevel.rules.state_graph import StateGraph
 from bilevel.rules.verify import Answer, verify
 from bilevel.symbolic.domain import Atom, Domain, Facts, Parameter, Problem
 from bilevel.symbolic.pddl import parse_problem
-from bilevel.symbolic.semantics import applicable, ground_action, progress, substitute
+from bilevel.symbolic.semantics import ground_action, progress, substitute
 from bilevel.tabletop.problems import shipped_domain, training_problems
 from engine_cases import random_orders, with_random_path
 from random_rules import OBJECTS, random_atoms, random_domain, random_rule
@@ -54,7 +54,7 @@ def walks_always_end(
         matches = tied(rules, domain, state, problem.goal, problem.all_objects(domain), served)
         for match in matches if every_tie else matches[:1]:
             action = ground_action(domain, match.action)
-            if not applicable(state, action):
+            if not action.condition.holds(state):
                 return False
             aim = min(match.served) if commit and match.served else None
             afters = [progress(state, outcome) for outcome in action.outcomes]
@@ -191,7 +191,7 @@ def test_a_plan_leads_to_one_more_goal_fact_and_keeps_the_goal_in_reach() -> Non
                     (fact,) = steps[-1].goal
                     for step in steps:
                         assert step.state == facts
-                        assert applicable(facts, step.action)
+                        assert step.action.condition.holds(facts)
                         assert fact not in facts
                         facts = progress(facts, step.outcome)
                     assert fact in goal & facts

@@ -24,7 +24,6 @@ from bilevel.symbolic.domain import NO_FACTS, Action, Atom, BadInput, Domain, Fa
 from bilevel.symbolic.pddl import parse_domain
 from bilevel.symbolic.semantics import (
     GroundAction,
-    applicable,
     bind_outcome,
     ground,
     ground_action,
@@ -47,7 +46,7 @@ def after(state: Facts, *actions: str, domain: Domain = BLOCKS) -> Facts:
     """The state after deterministic actions, such as `"place a l"`."""
     for action in map(str.split, actions):
         grounded = ground_action(domain, Action(action[0], tuple(action[1:])))
-        assert applicable(state, grounded)
+        assert grounded.condition.holds(state)
         state = progress(state, grounded.outcomes[0])
     return state
 
@@ -276,7 +275,7 @@ def actions_in(domain: Domain, state: Facts, objects: dict[str, str]) -> list[Gr
     for _, schema in sorted(domain.schemas.items()):
         kinds = [[o for o in objects if domain.is_subtype(objects[o], p.type)] for p in schema.parameters]
         grounded = [ground(schema, arguments) for arguments in product(*kinds)]
-        found += [action for action in grounded if action and applicable(state, action)]
+        found += [action for action in grounded if action and action.condition.holds(state)]
     return found
 
 

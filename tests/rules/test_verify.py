@@ -29,7 +29,7 @@ from bilevel.rules.verify import (
 )
 from bilevel.symbolic.domain import Action, Atom, BadInput, Domain, Facts, Outcome, Predicate, Problem, Schema
 from bilevel.symbolic.pddl import parse_domain, parse_problem
-from bilevel.symbolic.semantics import applicable, ground_action, progress, substitute_all
+from bilevel.symbolic.semantics import ground_action, progress, substitute_all
 from bilevel.tabletop.problems import shipped_domain, training_problems
 
 
@@ -258,7 +258,7 @@ def every_state(problem: Problem) -> list[Facts]:
     for state in states:
         for action in actions:
             after = progress(state, action.outcomes[0])
-            if applicable(state, action) and after not in states:
+            if action.condition.holds(state) and after not in states:
                 states.append(after)
     return states
 
@@ -273,7 +273,7 @@ def run_ends(rules: tuple[Rule, ...], problem: Problem, state: Facts) -> set[Fac
         afters = []
         for match in matches:
             action = ground_action(ONE_WAY, match.action)
-            if applicable(current, action):
+            if action.condition.holds(current):
                 afters.append(progress(current, action.outcomes[0]))
         if len(afters) < max(1, len(matches)):
             ends.add(problem.goal & current)

@@ -11,7 +11,7 @@ from slow_adl import ARITIES, CONSTANTS, OBJECTS, TYPES, RandomAdl, fitting, hol
 from bilevel.symbolic import semantics
 from bilevel.symbolic.domain import Action, BadInput, Domain, Facts, Problem
 from bilevel.symbolic.pddl import parse_for_planning, users_action
-from bilevel.symbolic.semantics import applicable, ground, is_solved
+from bilevel.symbolic.semantics import ground, is_solved
 
 
 def texts(actions: list[list[object]], state: Facts, goal: list[object]) -> tuple[str, str]:
@@ -32,7 +32,7 @@ def compiled_successors(domain: Domain, problem: Problem, state: Facts) -> dict[
         for arguments in product(*(fitting(parameter.type) for parameter in schema.parameters)):
             action = ground(schema, arguments)
             name = users_action(Action(schema.name, arguments))
-            if action is not None and applicable(state, action):
+            if action is not None and action.condition.holds(state):
                 after = frozenset(semantics.successors(state, action, domain, objects))
                 found.setdefault(name, set()).add(after)
     return found

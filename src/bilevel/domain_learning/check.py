@@ -17,7 +17,7 @@ from bilevel.rules.matching import Binding, join
 from bilevel.rules.nearest import Nearest, nearest_action
 from bilevel.rules.traces import Change, Explanation, explain_change, traces_from_states
 from bilevel.symbolic.domain import EQUALITY, NO_FACTS, Action, Atom, BadInput, Domain, Facts, Outcome, Schema
-from bilevel.symbolic.semantics import applicable, bind_outcome, ground, progress, substitute
+from bilevel.symbolic.semantics import bind_outcome, ground, progress, substitute
 
 MOST_EVENTS = 4  # at the same step
 
@@ -55,7 +55,7 @@ def _parts(domain: Domain, before: Facts, after: Facts, objects: Mapping[str, st
                 if not fits or any(binding[variable] in known for variable in outcome.new):
                     continue
                 grounded = ground(event, tuple(binding[parameter.name] for parameter in event.parameters))
-                if grounded is not None and applicable(before, grounded):
+                if grounded is not None and grounded.condition.holds(before):
                     yield grounded, bind_outcome(outcome, binding)
 
 

@@ -28,7 +28,7 @@ from bilevel.rules.rule_policy import RulePolicy
 from bilevel.rules.solving import default_bound
 from bilevel.seeds import evaluation_seed
 from bilevel.symbolic.plans import Nature
-from bilevel.symbolic.semantics import applicable, bind_outcome, ground_action, progress
+from bilevel.symbolic.semantics import bind_outcome, ground_action, progress
 from bilevel.tabletop import TASKS
 from bilevel.tabletop.problems import generate_problem
 from bilevel.tasks.scene_env import STEP_LIMIT, SUCCESS, SceneEnv
@@ -151,7 +151,7 @@ def _decide(row: str, learned: LearnedPolicy | None, limit: float, task: Task, o
         spelt = action and ground_action(domain, action)
         if total > ALMOST * limit or actions >= default_bound(problem):
             outcome, reason = STEP_LIMIT, "time"
-        elif spelt is None or not applicable(state, spelt):
+        elif spelt is None or not spelt.condition.holds(state):
             outcome, reason = NO_ACTION, high.failure[0] if high.failure else "no rule"
         else:
             known, move = len(nature.objects), nature.move(domain.schemas[spelt.action.name])

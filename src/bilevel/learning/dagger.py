@@ -39,7 +39,6 @@ from bilevel.rules.state_graph import groundings
 from bilevel.rules.traces import Trace, segments, traces_from_states
 from bilevel.seeds import RANDOM_ACTIONS, dagger_seed
 from bilevel.symbolic.domain import Action, Domain, Facts, Problem
-from bilevel.symbolic.semantics import applicable
 from bilevel.tasks.controls import Control
 from bilevel.tasks.scene import Array, Scene
 from bilevel.tasks.scene_env import SceneEnv
@@ -129,7 +128,7 @@ class RandomActions:
             found = [
                 action.action
                 for action in groundings([domain.schemas[names[index]]], domain, {**domain.constants, **objects})
-                if applicable(state, action)
+                if action.condition.holds(state)
                 and any(outcome.add - state or outcome.delete & state for outcome in action.outcomes)
             ]
             if found:

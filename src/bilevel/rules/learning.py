@@ -34,7 +34,6 @@ from bilevel.symbolic.semantics import (
     makes_object,
     natures_choices,
     regress,
-    substitute_all,
 )
 
 SINGLE_GOAL, PRINTED = ALGORITHMS = ("single-goal", "printed")
@@ -204,12 +203,7 @@ def subsumes(general: Rule, special: Rule, domain: Domain) -> bool:
 
 
 def lift(
-    priority: int,
-    condition: Condition,
-    goal: Facts,
-    action: Action,
-    types: Mapping[str, str],
-    domain: Domain,
+    priority: int, condition: Condition, goal: Facts, action: Action, types: Mapping[str, str], domain: Domain
 ) -> Rule:
     """Return a rule with variables in place of objects, except constants that the schemas mention by name."""
     arguments = action.arguments
@@ -220,14 +214,8 @@ def lift(
     names = sorted({term for atom in everything for term in atom.terms} | set(arguments))
     kept = domain.named_constants
     variables = {name: f"?{i}" for i, name in enumerate(name for name in names if name not in kept)}
-    return Rule(
-        priority=priority,
-        variables=tuple(Parameter(v, types.get(name, ROOT_TYPE)) for name, v in variables.items()),
-        state_condition=substitute_all(condition.positive, variables),
-        goal_condition=substitute_all(goal, variables),
-        action=Action(action.name, tuple(variables.get(a, a) for a in arguments)),
-        negative_condition=substitute_all(negative, variables),
-    )
+    of_objects = tuple(Parameter(name, types.get(name, ROOT_TYPE)) for name in variables)
+    return Rule(priority, of_objects, condition.positive, goal, action, negative).renamed(variables)
 
 
 def _implied(goal: Facts, state: Facts) -> Facts:

@@ -93,22 +93,11 @@ def nearest_instances(
     facts = facts.union(map(_as_goal, goals_in_turn(waits, goal, state)))
     if any(map(free_variables, rules)):
         facts = facts.union(map(_as_known, objects))
-    conditions = [
-        [
-            *map(_as_goal, sorted(rule.goal_condition)),
-            *sorted(rule.state_condition),
-            *map(_as_known, free_variables(rule)),
-        ]
-        for rule in rules
-    ]
-    asked = {atom.predicate for each in conditions for atom in each}
     index: dict[tuple[str | int, ...], list[Atom]] = {}
-    for fact in sorted(fact for fact in facts if fact.predicate in asked):
+    for fact in sorted(facts):
         for key in _keys(fact):
             index.setdefault(key, []).append(fact)
-    return [
-        _nearest(rule, needed, domain, facts, index, objects) for rule, needed in zip(rules, conditions, strict=True)
-    ]
+    return [_nearest(rule, domain, facts, index, objects) for rule in rules]
 
 
 def _as_goal(atom: Atom) -> Atom:
@@ -126,9 +115,7 @@ def _keys(atom: Atom) -> list[tuple[str | int, ...]]:
     return [(atom.predicate,), *places]
 
 
-def _nearest(
-    rule: Rule, conditions: Sequence[Atom], domain: Domain, facts: Facts, index: Index, objects: Mapping[str, str]
-) -> NearMiss:
+def _nearest(rule: Rule, domain: Domain, facts: Facts, index: Index, objects: Mapping[str, str]) -> NearMiss:
     """Return the binding of one rule that leaves the fewest conditions unmet, and what it lacks."""
     best: NearMiss | None = None
     visits = 0
@@ -159,7 +146,8 @@ def _nearest(
         if not is_over(cost):
             explore(rest, binding, cost)
 
-    explore(conditions, {}, 0)
+    conditions = [*map(_as_goal, sorted(rule.goal_condition)), *sorted(rule.state_condition)]
+    explore([*conditions, *map(_as_known, free_variables(rule))], {}, 0)
     return best or _miss(rule, {}, domain, facts, objects)
 
 

@@ -25,7 +25,6 @@ from bilevel.symbolic.domain import EQUALITY, Atom, BadInput, Domain, Facts, Pro
 from bilevel.symbolic.plans import Nature
 from bilevel.symbolic.semantics import (
     GroundAction,
-    applicable,
     bind_outcome,
     fresh_names,
     ground,
@@ -109,24 +108,19 @@ def grow(problem: Problem, domain: Domain, counts: Size) -> Problem:
     """Return the problem with exactly so many objects of each type; of its goal, what its remaining objects leave."""
     if not counts:
         return problem
-    own: dict[str, list[str]] = {growing: [] for key in counts for growing in key.split("+")}  # growing objects
-    objects: dict[str, str] = {}
-    for name, kind in problem.objects.items():
-        growing = next((growing for growing in own if domain.is_subtype(kind, growing)), None)
-        if growing is None:
-            objects[name] = kind
-        else:
-            own[growing].append(name)
+    most = {growing: count for key, count in counts.items() for growing in key.split("+")}
+    grows = {n: next((g for g in most if domain.is_subtype(kind, g)), None) for n, kind in problem.objects.items()}
+    objects = {name: problem.objects[name] for name, growing in grows.items() if growing is None}
     taken = {**problem.objects, **domain.constants}
     clones: dict[str, list[str]] = {}  # of the last object of each growing type
-    for growing, count in ((growing, count) for key, count in counts.items() for growing in key.split("+")):
-        if not own[growing]:
+    for growing, count in most.items():
+        own = [name for name in grows if grows[name] == growing]
+        if not own:
             raise BadInput(f"problem '{problem.name}' has no object of type '{growing}' to clone; give it one")
-        last = own[growing][-1]
-        names = fresh_names(last.rstrip("0123456789") or taken[last], taken)
-        clones[last] = [*islice(names, max(0, count - len(own[growing])))]
-        taken |= dict.fromkeys(clones[last], taken[last])
-        objects.update({name: taken[name] for name in [*own[growing][:count], *clones[last]]})
+        names = fresh_names(own[-1].rstrip("0123456789") or taken[own[-1]], taken)
+        clones[own[-1]] = [*islice(names, max(0, count - len(own)))]
+        taken |= dict.fromkeys(clones[own[-1]], taken[own[-1]])
+        objects |= {name: taken[name] for name in [*own[:count], *clones[own[-1]]]}
     state = set(problem.state)
     for atom in problem.state:  # first clones go together, second clones, and so on
         replaced = [term for term in dict.fromkeys(atom.terms) if term in clones]
@@ -281,7 +275,7 @@ def _random_action(domain: Domain, state: Facts, objects: Mapping[str, str], rng
             if all(domain.is_subtype(objects[n], p.type) for n, p in zip(names, schema.parameters, strict=True))
         )
         for action in (ground(schema, names) for names in islice(well_typed, MOST_DRAWN)):
-            if action is not None and applicable(state, action):
+            if action is not None and action.condition.holds(state):
                 return action
     return None
 

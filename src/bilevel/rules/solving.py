@@ -65,7 +65,9 @@ def solve(
     """
     bound = default_bound(problem) if max_steps is None else max_steps
     with no_garbage_collection():
-        nature = Nature(domain, {} if domain.is_deterministic else problem.all_objects(domain), random.Random(seed))
+        nature = Nature(
+            domain, {} if domain.is_deterministic else {**domain.constants, **problem.objects}, random.Random(seed)
+        )
         engine, moves = RuleEngine(rules, domain, problem, commit=commit), dict[int, NaturesMove]()
         stop, detail = _run(engine, nature, moves, bound)
         return Solution(stop, Plan(engine.actions(), moves), engine.executor.open_goals, detail)

@@ -25,7 +25,6 @@ from bilevel.symbolic.domain import NO_FACTS, Action, Atom, BadInput, Domain, Fa
 from bilevel.symbolic.exploration import Choice, PolicyGraph, distances, explore_policy
 from bilevel.symbolic.semantics import (
     GroundAction,
-    applicable,
     bind_outcome,
     fresh_names,
     ground,
@@ -119,7 +118,7 @@ class StateGraph:
             grounded = ground_action(self.domain, action, objects)
         except BadInput:
             return {}
-        for outcome in grounded.outcomes if applicable(facts, grounded) else ():
+        for outcome in grounded.outcomes if grounded.condition.holds(facts) else ():
             for choice in natures_choices(outcome, self.domain, objects):
                 new = tuple((choice[v.name], v.type) for v in outcome.chosen if choice[v.name] not in objects)
                 bound = bind_outcome(outcome, choice)
@@ -129,7 +128,7 @@ class StateGraph:
     def _moves(self, state: int) -> list[tuple[Action, Results]]:
         """Return the applicable actions, in the order of their schemas and objects, with their results."""
         facts, made = self.situations[state]
-        actions = [ground.action for ground in self._actions(made) if applicable(facts, ground)]
+        actions = [ground.action for ground in self._actions(made) if ground.condition.holds(facts)]
         return [(action, self.results(state, action)) for action in actions]
 
     def explore(self, max_states: int) -> bool:

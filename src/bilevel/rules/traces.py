@@ -32,7 +32,7 @@ from bilevel.symbolic.domain import (
 )
 from bilevel.symbolic.pddl import compiled, users_action
 from bilevel.symbolic.plans import Nature
-from bilevel.symbolic.semantics import GroundAction, applicable, bind_outcome, ground, progress
+from bilevel.symbolic.semantics import GroundAction, bind_outcome, ground, progress
 
 MOST_ARGUMENTS = 10_000  # combinations of objects for parameters of which a change says nothing
 MOST_LOOKED_PAST = 50  # states in a row, however short-lived: labels that never settle cost linear time
@@ -240,7 +240,7 @@ def explain_change(domain: Domain, before: Facts, after: Facts, objects: Mapping
             for binding in _explaining_bindings(domain, schema, outcome, before, after, objects):
                 action = ground(schema, tuple(binding[parameter.name] for parameter in schema.parameters))
                 bound = bind_outcome(outcome, binding)
-                if action and applicable(before, action) and progress(before, bound) == after:
+                if action and action.condition.holds(before) and progress(before, bound) == after:
                     found[action.action, bound] = (action, bound)
     return [found[key] for key in sorted(found, key=lambda key: (key[0], sorted(key[1].add), sorted(key[1].delete)))]
 

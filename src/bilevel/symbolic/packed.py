@@ -94,10 +94,6 @@ class PackedProblem:
         names = self.names.listed
         return {names[number]: self.type_names[self.types[number]] for number in self.declared}
 
-    def all_objects(self, domain: Domain) -> dict[str, str]:
-        """The domain's constants and the problem's objects, with their types."""
-        return {**domain.constants, **self.objects}
-
     def _facts(self, relations: Mapping[str, Rows]) -> Facts:
         make, atoms = partial(tuple.__new__, Atom), set[Atom]()  # which takes half the time of calling Atom
         for predicate, rows in relations.items():

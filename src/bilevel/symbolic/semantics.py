@@ -93,11 +93,6 @@ def bind_outcome(outcome: Outcome, binding: Mapping[str, str]) -> Outcome:
     )
 
 
-def applicable(state: Facts, action: GroundAction) -> bool:
-    """Return whether an action can be carried out in a state."""
-    return action.condition.holds(state)
-
-
 def progress(state: Facts, outcome: Outcome) -> Facts:
     """Delete first, then add."""
     return (state - outcome.delete) | outcome.add
