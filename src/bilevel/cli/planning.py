@@ -59,18 +59,17 @@ def solve(
             read_domain, read_problem, read, fallback=fallback, time_limit=timeout, max_steps=max_steps, commit=commit
         )
     solved = time.perf_counter()
-    steps, reason, written = len(solution.plan.actions), "", None
+    steps, reason = len(solution.plan.actions), ""
     if not solution.is_solved:
         reason = _why_unsolved(read_domain, unpacked(read_problem), read, solution)
         reason += f"\n{fallback} found no plan either" if fallback else ""
     elif plan is not None:
         write_atomically(plan, plan_chunks(solution.plan))
-        written = str(plan)
     elif not wants_json():
         for block in plan_chunks(solution.plan):
             print(block.decode(), end="")
     values = {"outcome": solution.stop.name.lower().replace("_", "-"), "steps": steps, "reason": reason}
-    values |= {"open_goals": solution.open_goals, "plan": written}
+    values |= {"open_goals": solution.open_goals, "plan": str(plan) if plan and solution.is_solved else None}
     values["searched"] = [searched.start + 1, searched.stop] if searched else None
     answer(values | {"reading_seconds": round(ready - started, 4), "solving_seconds": round(solved - ready, 4)}, "")
     say(reason or f"solved in {steps} steps ({ready - started:.2f} s reading, {solved - ready:.2f} s solving)")
