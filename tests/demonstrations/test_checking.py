@@ -126,15 +126,15 @@ def test_demonstrations_of_an_expert_hold_nothing_odd() -> None:
     found = contents(*shown())
     assert found.demonstrators == {"": 3}
     assert found.goals == found.reached == {"at": 6}
-    assert {(kind.change, kind.reported == kind.count) for kind in found.unexplained} == {
+    assert {(kind.change, kind.reported == kind.count) for kind in found.kinds()["unexplained"]} == {
         ("+empty(?spot) +lying(?parcel)", True)
     }
-    assert (found.ambiguous, found.flickers) == ([], [])
+    assert (found.kinds()["ambiguous"], found.kinds()["flickers"]) == ([], [])
 
 
 def test_labels_that_forget_an_effect_are_found_with_the_action_they_spoil() -> None:
     found = contents(*shown(), task=replace(TINY, label=always_empty))
-    kinds = [kind for kind in found.unexplained if kind.change.startswith("+at")]
+    kinds = [kind for kind in found.kinds()["unexplained"] if kind.change.startswith("+at")]
     assert sum(kind.count for kind in kinds) == 6
     kind = kinds[0]
     assert kind.change == "+at(?parcel, ?spot) +free() -carrying(?parcel)"
@@ -155,7 +155,7 @@ def test_flickers_are_counted() -> None:
     first = shown(objects=1)[0]
     (_, state), *others = first.states
     states = ((0, state), (1, state - {Atom("free")}), (2, state), *others)
-    (kind,) = contents(replace(first, states=states)).flickers
+    (kind,) = contents(replace(first, states=states)).kinds()["flickers"]
     assert (kind.change, kind.count, kind.step) == ("-free()", 1, 1)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -163,16 +163,17 @@ def check_data(folder: Path, task: str | None) -> int:
         problems, found = diagnose(folder, bilevel.find_task(task) if task else None, callback)
     verdict = count(problems, "problem") if problems else "all files are whole"
     names = ("episodes", "steps", "actions", "exogenous", "several", "demonstrators", "goals", "reached")
-    values = {name: getattr(found.contents, name) for name in (*names, "unexplained", "ambiguous", "flickers")}
+    kinds = found.contents.kinds()
+    values = {name: getattr(found.contents, name) for name in names} | kinds
     verdicts = {"rules": found.for_rules, "network": found.for_network}
     values["verdicts"] = {name: {"answer": each.answer, "reason": each.reason} for name, each in verdicts.items()}
     values |= {"problems": problems, "task": found.manifest.settings.task, "constant": found.constant}
-    lines = [*_lines(found), verdict, *(f"{name}: {each}" for name, each in verdicts.items())]
+    lines = [*_lines(found, kinds), verdict, *(f"{name}: {each}" for name, each in verdicts.items())]
     answer(values, *problems, *(lines if found.contents.episodes else [verdict]))
     return 1 if problems else 0
 
 
-def _lines(diagnosis: Diagnosis) -> Iterator[str]:
+def _lines(diagnosis: Diagnosis, kinds: Mapping[str, list[Kind]]) -> Iterator[str]:
     """Yield what is in the data set, from its size to what is odd."""
     found = diagnosis.contents
     source = diagnosis.manifest.source
@@ -181,9 +182,10 @@ def _lines(diagnosis: Diagnosis) -> Iterator[str]:
     yield f"shown by: {listed(found.demonstrators)}" if any(found.demonstrators) else ""
     yield f"actions: {listed(found.actions)}"
     yield f"exogenous changes: {found.exogenous}; changes with several explanations: {found.several}"
-    yield from kind_lines([*found.unexplained, *found.ambiguous])
-    yield f"flickers, undone after a few steps: {sum(kind.count for kind in found.flickers)}" if found.flickers else ""
-    yield from kind_lines(found.flickers)
+    yield from kind_lines([*kinds["unexplained"], *kinds["ambiguous"]])
+    flickers = sum(kind.count for kind in kinds["flickers"])
+    yield f"flickers, undone after a few steps: {flickers}" if flickers else ""
+    yield from kind_lines(kinds["flickers"])
     goals = [f"{name} {found.reached[name]} of {number}" for name, number in sorted(found.goals.items())]
     yield f"goals that hold at the end: {listed(goals)}"
     yield from (f"controls: number {index} is always {value:g}" for index, value in diagnosis.constant.items())

@@ -110,20 +110,13 @@ class Contents:
         for noted, changes in ((self._unclear, unclear), (self._flickers, found.flickers)):
             noted += (Noted(number, each, demonstration.objects, each.step in events) for each in changes)
 
-    @property
-    def unexplained(self) -> list[Kind]:
-        """The kinds of changes that no action explains, with the nearest action."""
-        return kinds_of((each for each in self._unclear if not each.change.actions), self.domain)
-
-    @property
-    def ambiguous(self) -> list[Kind]:
-        """The kinds of changes that several actions explain."""
-        return kinds_of(each for each in self._unclear if each.change.actions)
-
-    @property
-    def flickers(self) -> list[Kind]:
-        """The kinds of changes that were undone after a few steps."""
-        return kinds_of(self._flickers)
+    def kinds(self) -> dict[str, list[Kind]]:
+        """Return the kinds of odd changes: that no action explains, that several explain, that were undone at once."""
+        return {
+            "unexplained": kinds_of((each for each in self._unclear if not each.change.actions), self.domain),
+            "ambiguous": kinds_of(each for each in self._unclear if each.change.actions),
+            "flickers": kinds_of(self._flickers),
+        }
 
 
 # Changes of labels, counted by what they are but for the objects in them
