@@ -34,7 +34,7 @@ from bilevel.rules.rule_file import domain_line, format_rules, read_rules, requi
 from bilevel.rules.rule_policy import RulePolicy
 from bilevel.symbolic.domain import BadInput, Domain
 from bilevel.symbolic.pddl import read_adl_domain, write_domain
-from bilevel.tasks.controls import BoxControls, Controls, DiscreteControls
+from bilevel.tasks.controls import BoxControls, Controls, DiscreteControls, are_alike
 from bilevel.tasks.estimation import Estimation, Estimator
 from bilevel.tasks.registry import registered_task, task_names
 from bilevel.tasks.spec import Spec
@@ -163,7 +163,7 @@ class LearnedPolicy:
 
     def check_controls(self, controls: Controls) -> None:
         """`BadInput` for an environment with another action space than that of the demonstrations."""
-        if not controls.is_like(self.card.controls):
+        if not are_alike(controls, self.card.controls):
             raise BadInput(f"the policy was learned with {self.card.controls}, but the environment has {controls}")
 
     def write(self, folder: Path) -> None:

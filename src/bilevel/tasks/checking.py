@@ -19,6 +19,7 @@ from bilevel.symbolic.domain import Action, Atom, BadInput, Domain, Facts, Param
 from bilevel.symbolic.expressions import is_name
 from bilevel.tasks.controls import Control, controls_of
 from bilevel.tasks.scene import Scene
+from bilevel.tasks.scene_env import SUCCESS
 from bilevel.tasks.task import OBJECTS, Env, Task, call, takes
 
 LARGEST_SEED = 2**63 - 1  # that an episode may have
@@ -166,9 +167,8 @@ def _check_names(before: Scene, after: Scene, where: str) -> Findings:
         other = unique.get(features, name)
         if other != name and was.get(name) != features and now.get(other) != features:
             what = f"{where}: '{name}' has exactly the features that '{other}' had a step before"
-            yield TaskFinding(
-                "names", f"{what}: a thing keeps its name while it is seen, so do not number what is left"
-            )
+            remedy = "a thing keeps its name while it is seen, so do not number what is left"
+            yield TaskFinding("names", f"{what}: {remedy}")
 
 
 # What is labelled
@@ -230,29 +230,29 @@ def check_flicker(episodes: Sequence[CheckedEpisode]) -> Findings:
             yield Advice(("flicker", predicate), f"{what} (first {first[predicate]}): {remedy}")
 
 
-def check_goals(episodes: Sequence[CheckedEpisode], shown: bool) -> Findings:
+def check_goals(episodes: Sequence[CheckedEpisode]) -> Findings:
     """Check that there is a goal, and that what it wants is labelled at some time, at least where an expert acts."""
     wanted = {fact.predicate for episode in episodes for goal in episode.goals for fact in goal}
     labelled = {fact.predicate for episode in episodes for state in episode.states for fact in state}
     if not wanted:
-        yield TaskFinding(
-            "goal", "goal(scene) gave no facts in any scene: say what is wanted, as Atom('on', ('a', 'b'))"
-        )
+        what = "goal(scene) gave no facts in any scene: say what is wanted, as Atom('on', ('a', 'b'))"
+        yield TaskFinding("goal", what)
+    shown = any(episode.outcome == SUCCESS for episode in episodes)
     for predicate in sorted(wanted - labelled):
         message = f"the goal wants '{predicate}', but label(scene) never gave such a fact in any of the episodes"
         yield TaskFinding(("goal", predicate), f"{message}: label it where it holds", is_error=shown)
 
 
-def check_success(episode: CheckedEpisode, succeeded: bool) -> Findings:
+def check_success(episode: CheckedEpisode) -> Findings:
     """Check that the episode ended with success exactly when the goal held."""
     reached = [goal <= state for goal, state in zip(episode.goals, episode.states, strict=True)]
     last, remedy = len(reached) - 1, "let label, goal and success agree, as the rules see only the goal"
-    if succeeded and not reached[-1]:
+    if episode.outcome == SUCCESS and not reached[-1]:
         missing = ", ".join(map(str, sorted(episode.goals[-1] - episode.states[-1])))
         what = f"the episode is a success, but of the goal {missing} is not labelled"
         yield TaskFinding("success", f"{episode.at(last)}: {what}: {remedy}")
     lasting = [step for step in range(last - SETTLING) if all(reached[step : step + SETTLING + 1])]
-    for step in [*lasting, *([last] if reached[last] and not succeeded else [])]:
+    for step in [*lasting, *([last] if reached[last] and episode.outcome != SUCCESS else [])]:
         if episode.goals[step]:
             what = "the goal holds, but the episode goes on without success"
             yield TaskFinding("success", f"{episode.at(step)}: {what}: {remedy}")

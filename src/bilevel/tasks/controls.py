@@ -52,12 +52,6 @@ class BoxControls(msgspec.Struct, frozen=True, tag="box", dict=True):
     def _half(self) -> NDArray[np.float32]:
         return np.asarray((np.array(self.high) - np.array(self.low)) / 2, np.float32)
 
-    def is_like(self, other: object) -> bool:
-        """Return whether these are the same controls, but for how their bounds are rounded."""
-        if not isinstance(other, BoxControls) or list(self.shape) != list(other.shape):
-            return False
-        return np.allclose(self.low, other.low, rtol=1e-6) and np.allclose(self.high, other.high, rtol=1e-6)
-
     def encode(self, controls: NDArray[Any]) -> NDArray[np.float32]:
         """(steps, size): normalised controls, of which some may be out of bounds."""
         flat = np.asarray(controls, np.float32).reshape(-1, self.size)
@@ -83,10 +77,6 @@ class DiscreteControls(msgspec.Struct, frozen=True, tag="discrete"):
         """How many controls there are to choose from."""
         return self.n
 
-    def is_like(self, other: object) -> bool:
-        """Return whether other controls are the same."""
-        return self == other
-
     def encode(self, controls: NDArray[Any]) -> NDArray[np.float32]:
         """(steps, n): ones where the controls are, zeros elsewhere."""
         chosen = np.asarray(controls, np.int64).reshape(-1) - self.start
@@ -98,6 +88,13 @@ class DiscreteControls(msgspec.Struct, frozen=True, tag="discrete"):
 
 
 Controls = BoxControls | DiscreteControls
+
+
+def are_alike(one: Controls, other: Controls) -> bool:
+    """Return whether two are the same controls, but for how the bounds of a Box are rounded."""
+    if isinstance(one, BoxControls) and isinstance(other, BoxControls) and one.shape == other.shape:
+        return np.allclose([one.low, one.high], [other.low, other.high], rtol=1e-6)
+    return one == other
 
 
 def controls_of(space: gymnasium.Space[Any]) -> Controls:
