@@ -17,7 +17,7 @@ from bilevel.learning.learn import LearningConfig, learn
 from bilevel.lowlevel.encoding import encoding_of
 from bilevel.lowlevel.numpy_network import weight_shapes
 from bilevel.lowlevel.training import TrainingConfig
-from bilevel.policies.folder import BISON, FORMAT, Card, LearnedPolicy, NetworkShape, symbols_of
+from bilevel.policies.folder import BISON, Card, LearnedPolicy, NetworkShape, symbols_of
 from bilevel.policies.policy import AskedExpert
 from bilevel.rules.rule_file import parse_rules
 from bilevel.symbolic.domain import Action
@@ -71,7 +71,6 @@ def still_policy(task: Task = TINY, rules: str = RULES_TEXT, controls: Controls 
     encoding, network = encoding_of(task.domain, task.spec), NetworkShape(hidden=4, rounds=1)
     shapes = weight_shapes(encoding, controls, network.hidden, network.rounds)
     card = Card(
-        format=FORMAT,
         task=task.name,
         method=BISON,
         objects=2,

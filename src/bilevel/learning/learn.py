@@ -40,7 +40,7 @@ from bilevel.learning.dagger import (
 from bilevel.learning.learned_domain import LearnedSymbols, learn_symbols
 from bilevel.lowlevel.encoding import Encoding, ImitationSamples, Samples, Situation, encode_episode, encoding_of
 from bilevel.lowlevel.network import GraphNetwork, ImitationNetwork, MakeNetwork, TorchNetwork
-from bilevel.lowlevel.numpy_network import NumpyNetwork
+from bilevel.lowlevel.numpy_network import NumpyNetwork, count_parameters
 from bilevel.lowlevel.relevance import Recorded, encode_all, relevant_encoding
 from bilevel.lowlevel.training import Epoch, Trained, TrainingConfig, find_device, train
 from bilevel.methods import end_to_end
@@ -48,18 +48,7 @@ from bilevel.methods.methods import BILEVEL, find_method
 from bilevel.parallel import parallel
 from bilevel.planning.planners import bounded_plan
 from bilevel.policies.episode import read_problems
-from bilevel.policies.folder import (
-    BISON,
-    FORMAT,
-    GRAPH,
-    MAX_HIDDEN,
-    UNFINISHED,
-    Card,
-    LearnedPolicy,
-    NetworkShape,
-    count_parameters,
-    symbols_of,
-)
+from bilevel.policies.folder import BISON, MAX_HIDDEN, UNFINISHED, Card, LearnedPolicy, NetworkShape, symbols_of
 from bilevel.policies.policy import LowLevelPolicy
 from bilevel.progress import Callback, Log, Progress, open_log, silent
 from bilevel.rules.complete import complete_rules
@@ -441,7 +430,7 @@ def _learn_bilevel(run: LearningRun, problems: Sequence[Problem]) -> LearnedPoli
         met = [problem for each in gaps for problem in each.problems]
         return first if rules == first[0] and not met else complete(rules, met)
 
-    shape = NetworkShape(GRAPH, config.hidden, config.rounds)
+    shape = NetworkShape(hidden=config.hidden, rounds=config.rounds)
     make: MakeNetwork = network or partial(GraphNetwork, hidden=shape.hidden, rounds=shape.rounds)
     make_network = partial(make, encoding, controls)
 
@@ -524,7 +513,6 @@ def _card(
         falling = "the loss was still falling when training ended; if the policy stalls, learn it with"
         remarks.append(f"{falling} {longer}")
     return Card(
-        format=FORMAT,
         task=demonstrations.task,
         method=BISON if run.is_bilevel else run.method,
         objects=demonstrations.objects,

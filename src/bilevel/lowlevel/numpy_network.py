@@ -111,6 +111,11 @@ def _maximum(objects: Array) -> Array:
 Weights = Mapping[str, Array]
 
 
+def count_parameters(weights: Weights) -> int:
+    """Return how many numbers of a network are learned: all but scales, which are measured."""
+    return sum(array.size for name, array in weights.items() if not name.endswith("_scale"))
+
+
 def weights_data(weights: Weights) -> bytes:
     """The bytes of the file."""
     return save({name: np.ascontiguousarray(array) for name, array in weights.items()})

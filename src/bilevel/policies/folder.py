@@ -23,6 +23,7 @@ from bilevel.lowlevel.numpy_network import (
     NumpyNetwork,
     Weights,
     check_shapes,
+    count_parameters,
     read_weights,
     weight_shapes,
     weights_data,
@@ -69,10 +70,10 @@ class Measured(msgspec.Struct, frozen=True):
             raise ValueError("there cannot be more successes than episodes")
 
 
-class Card(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Card(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What is in policy.json: what a policy is for, what it needs, and how it came about."""
 
-    format: int
+    format: int = FORMAT
     task: Name
     method: str
     objects: Count  # in the demonstrations
@@ -102,11 +103,6 @@ class Card(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError(f"'still' and 'switches' are of other controls than these, which have {size} numbers")
         if self.estimation:
             Estimator(self.spec, self.estimation)
-
-
-def count_parameters(weights: Weights) -> int:
-    """Return how many numbers of a network are learned: all but scales, which are measured."""
-    return sum(array.size for name, array in weights.items() if not name.endswith("_scale"))
 
 
 @dataclass(frozen=True, repr=False)
