@@ -24,15 +24,7 @@ from numpy.typing import NDArray
 from bilevel.learning.learned_domain import Translation, translated
 from bilevel.lowlevel.encoding import ImitationSamples, Situation
 from bilevel.planning.planners import PlannedPolicy, bounded_search
-from bilevel.policies.policy import (
-    AskedExpert,
-    BilevelPolicy,
-    HighLevelPolicy,
-    LabellingPolicy,
-    LowLevelPolicy,
-    Policy,
-    expert_policy,
-)
+from bilevel.policies.policy import AskedExpert, BilevelPolicy, LabellingPolicy, LowLevelPolicy, Policy, expert_policy
 from bilevel.policies.rollout import Transition, rollout
 from bilevel.rules.rule_policy import RulePolicy
 from bilevel.rules.state_graph import groundings
@@ -154,13 +146,15 @@ MakeAgent = Callable[[SceneEnv, RandomActions], DaggerAgent]
 
 RULES, TEACHER, CHANCE = "rules", "teacher", "chance"  # who decided what to do
 
+Teacher = AskedExpert | PlannedPolicy
+
 
 class AskingRules:
     """Rules, and a teacher who is asked where none applies; at first, if that is wanted, some random actions."""
 
     failure: tuple[str, str] | None = None
 
-    def __init__(self, rules: RulePolicy, teacher: HighLevelPolicy, random_actions: RandomActions) -> None:
+    def __init__(self, rules: RulePolicy, teacher: Teacher, random_actions: RandomActions) -> None:
         self.domain, self.decider = rules.domain, RULES
         self.objects: Mapping[str, str] = {}
         self._rules, self._teacher, self._random_actions = rules, teacher, random_actions
@@ -210,7 +204,7 @@ class BilevelAgent(BilevelPolicy, DaggerAgent):
     ) -> None:
         assert env.expert  # else there is no DAgger
         rules, self._asked, self._translation = make_rules(), AskedExpert(env.expert), translation
-        teacher: HighLevelPolicy = self._asked
+        teacher: Teacher = self._asked
         if translation is not None or not env.expert.choose:
             teacher = PlannedPolicy(rules.domain, bounded_search, replan=True, time_limit=math.inf)
         super().__init__(env.labels, AskingRules(rules, teacher, random_actions), make_low())
