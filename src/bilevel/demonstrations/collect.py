@@ -17,21 +17,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from bilevel.demonstrations.dataset import (
-    DOMAIN,
-    KEYFRAME,
-    MANIFEST,
-    MOST_EPISODES,
-    CollectionSettings,
-    Demonstration,
-    Demonstrations,
-    FileEntry,
-    Manifest,
-    Report,
-    read_manifest,
-    whole_episodes,
-    write_episode,
-)
+from bilevel.demonstrations import dataset
 from bilevel.files import folder_lock, write_atomically
 from bilevel.json_files import encode
 from bilevel.parallel import parallel
@@ -65,7 +51,7 @@ def collect(
     workers: int | None = 1,
     callback: Callback = silent,
     **arguments: Any,
-) -> Demonstrations:
+) -> dataset.Demonstrations:
     """Let a task's expert demonstrate it, keep the episodes that succeed in a folder, and return them.
 
     What is there already is kept, so a collection that was stopped goes on. `noise` is the amplitude of the bursts
@@ -76,13 +62,13 @@ def collect(
         data = collect(task, "build/cubes", objects=3, episodes=200, workers=2)
     """
     settings = collection_settings(task, objects, seed=seed, noise=noise, perception=perception, **arguments)
-    if not 1 <= episodes <= MOST_EPISODES:
-        raise BadInput(f"the number of episodes must be at least 1, at most {MOST_EPISODES}, but is {episodes}")
+    if not 1 <= episodes <= dataset.MOST_EPISODES:
+        raise BadInput(f"the number of episodes must be at least 1, at most {dataset.MOST_EPISODES}, but is {episodes}")
     folder = Path(output)
     with closing(SceneEnv(task, **settings.arguments, perception=settings.perception)) as env:
         expert_policy(env)  # what does not fit is said before anything is written
         controls = env.controls
-    wanted = Manifest(
+    wanted = dataset.Manifest(
         settings=settings,
         episodes=episodes,
         spec=task.spec,
@@ -91,15 +77,15 @@ def collect(
     )
     with folder_lock(folder, "collecting"):
         known = _begun(folder, wanted, write_domain(task.domain))
-        report = Report()
-        entries = {number: entry for number, _, entry in whole_episodes(folder, known, report.notes)}
+        report = dataset.Report()
+        entries = {number: entry for number, _, entry in dataset.whole_episodes(folder, known, report.notes)}
         report.found = len(entries)
         missing = [index for index in range(episodes) if index not in entries]
-        write_atomically(folder / DOMAIN, write_domain(task.domain))
+        write_atomically(folder / dataset.DOMAIN, write_domain(task.domain))
         if missing:
             if others := differences(known.versions, task.packages):
                 raise BadInput(f"{folder}: was begun with {others}; choose another --output")
-            write_atomically(folder / MANIFEST, encode(wanted))
+            write_atomically(folder / dataset.MANIFEST, encode(wanted))
         callback(Progress("collecting", len(entries), episodes))
         for index, entry, failures in parallel(Recorder(task, settings, folder), missing, workers):
             entries[index] = entry
@@ -107,8 +93,8 @@ def collect(
             callback(Progress("collecting", len(entries), episodes, {"failed attempts": report.dropped.total()}))
         files = tuple(entries[index] for index in range(episodes))
         whole = msgspec.structs.replace(wanted, versions=known.versions, files=files, complete=True)
-        write_atomically(folder / MANIFEST, encode(whole))
-    data = Demonstrations.read(folder)
+        write_atomically(folder / dataset.MANIFEST, encode(whole))
+    data = dataset.Demonstrations.read(folder)
     data.report = report
     return data
 
@@ -121,7 +107,7 @@ def collection_settings(
     noise: float | None = None,
     perception: Perception | str = PERFECT,
     **arguments: Any,
-) -> CollectionSettings:
+) -> dataset.CollectionSettings:
     """Return what to record, with every argument of the environment spelt out."""
     task.check_arguments(arguments)
     if seed < 0:
@@ -132,7 +118,9 @@ def collection_settings(
     defaults = {name: value for name, value in task.arguments.items() if _is_plain(value)}
     spelt_out = {OBJECTS: objects, **defaults, **arguments}
     seen = read_perception(perception) if isinstance(perception, str) else perception
-    return CollectionSettings(task.name, spelt_out, Perturbation(amplitude=noise) if noise else None, seed, seen)
+    return dataset.CollectionSettings(
+        task.name, spelt_out, Perturbation(amplitude=noise) if noise else None, seed, seen
+    )
 
 
 def _is_plain(value: Any) -> bool:
@@ -146,17 +134,17 @@ def _is_plain(value: Any) -> bool:
 # What is there already
 
 
-def _begun(folder: Path, wanted: Manifest, domain: str) -> Manifest:
+def _begun(folder: Path, wanted: dataset.Manifest, domain: str) -> dataset.Manifest:
     """Return the manifest of what was begun in the folder, or the one that is wanted if nothing was."""
-    path = folder / DOMAIN
+    path = folder / dataset.DOMAIN
     if path.exists() and path.read_bytes() != domain.encode():
         raise BadInput(f"{path}: not the domain of the task; {ELSEWHERE}")
-    if not (folder / MANIFEST).exists():
+    if not (folder / dataset.MANIFEST).exists():
         if any(folder.glob("episode-*.npz")):
-            raise BadInput(f"{folder}: there are episodes but no {MANIFEST}; {ELSEWHERE}")
+            raise BadInput(f"{folder}: there are episodes but no {dataset.MANIFEST}; {ELSEWHERE}")
         return wanted
     try:
-        known = read_manifest(folder)
+        known = dataset.read_manifest(folder)
     except BadInput as error:
         raise BadInput(f"{error}; {ELSEWHERE}") from None
     for reason, holds in {
@@ -182,20 +170,20 @@ class Recorder:
     """
 
     task: Task
-    settings: CollectionSettings
+    settings: dataset.CollectionSettings
     folder: Path = Path()
 
-    def __call__(self, index: int) -> tuple[int, FileEntry, list[str]]:
+    def __call__(self, index: int) -> tuple[int, dataset.FileEntry, list[str]]:
         """Return the number of an episode, the entry of its file, and how failed attempts at it ended."""
         demonstration, failures = self.record(index)
-        return index, write_episode(self.folder, index, demonstration), failures
+        return index, dataset.write_episode(self.folder, index, demonstration), failures
 
     @cached_property
     def _at_work(self) -> tuple[SceneEnv, Policy]:
         env = SceneEnv(self.task, **self.settings.arguments, perception=self.settings.perception)
         return env, expert_policy(env)
 
-    def record(self, index: int) -> tuple[Demonstration, list[str]]:
+    def record(self, index: int) -> tuple[dataset.Demonstration, list[str]]:
         """Return the episode of this number, the first attempt at it that succeeds, and how those before it ended."""
         failures: list[str] = []
         noise = self.settings.noise.amplitude if self.settings.noise else 0.0
@@ -212,14 +200,14 @@ class Recorder:
 
 def record_episode(
     env: SceneEnv, policy: Policy, seed: int, *, noise: float = 0.0, attempt: int = 0
-) -> tuple[Episode, Demonstration]:
+) -> tuple[Episode, dataset.Demonstration]:
     """Run an episode, and return what happened, and the demonstration of it, with what the policy says it is doing."""
     transitions: list[Transition] = []
     actions: list[Action | None] = []
     snapshots: list[Snapshot] = []
 
     def note(transition: Transition) -> None:
-        if env.can_save and len(transitions) % KEYFRAME == 0:
+        if env.can_save and len(transitions) % dataset.KEYFRAME == 0:
             snapshots.append(env.save())
         transitions.append(transition)
         actions.append(policy.action)
@@ -236,7 +224,7 @@ def record_episode(
         saved = {name: np.stack([each[name] for each in snapshots]) for name in (snapshots[0] if snapshots else ())}
     except (KeyError, ValueError):
         raise BadInput("save(env) must always give the same arrays, each of the same shape") from None
-    return episode, Demonstration.of(
+    return episode, dataset.Demonstration.of(
         scenes,
         [env.labels.state(scene) for scene in scenes],
         [env.labels.goal(scene) for scene in scenes],
@@ -255,7 +243,7 @@ def record_episode(
 
 
 def replay(
-    demonstrations: Demonstrations, task: Task, episode: int | None = None, callback: Callback = silent
+    demonstrations: dataset.Demonstrations, task: Task, episode: int | None = None, callback: Callback = silent
 ) -> dict[int, str | None]:
     """Execute demonstrations, or the `episode` of this number, again; return where each first differs, if it does."""
     numbers = range(len(demonstrations)) if episode is None else [episode]
@@ -268,7 +256,7 @@ def replay(
     return found
 
 
-def causes(demonstrations: Demonstrations) -> tuple[str, ...]:
+def causes(demonstrations: dataset.Demonstrations) -> tuple[str, ...]:
     """Return what may be behind episodes that are not the same again."""
     manifest = demonstrations.manifest
     if manifest and manifest.source:
@@ -280,7 +268,7 @@ def causes(demonstrations: Demonstrations) -> tuple[str, ...]:
     )
 
 
-def replay_episode(demonstration: Demonstration, env: SceneEnv) -> str | None:
+def replay_episode(demonstration: dataset.Demonstration, env: SceneEnv) -> str | None:
     """Execute the controls again from the seed; return where what is seen and saved first differs, if it does."""
     executed, spec = iter(demonstration.executed), env.task.spec
     _, again = record_episode(env, ActingExpert(lambda scene: next(executed, None), env.labels), demonstration.seed)

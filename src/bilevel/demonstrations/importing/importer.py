@@ -15,19 +15,8 @@ from typing import Any, Literal, TypeVar, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from bilevel.demonstrations import dataset
 from bilevel.demonstrations.collect import collection_settings
-from bilevel.demonstrations.dataset import (
-    DOMAIN,
-    MANIFEST,
-    MOST_EPISODES,
-    Demonstration,
-    Demonstrations,
-    Manifest,
-    Report,
-    Source,
-    env_args,
-    write_episode,
-)
 from bilevel.demonstrations.importing.recorded import RecordedEpisode, Recordings
 from bilevel.files import new_folder, write_atomically
 from bilevel.json_files import encode
@@ -61,7 +50,7 @@ def import_demonstrations(
     objects: int | None = None,
     arguments: Mapping[str, Any] | None = None,
     callback: Callback = silent,
-) -> Demonstrations:
+) -> dataset.Demonstrations:
     """Return episodes that others recorded as demonstrations of a task: in memory, or in a new folder.
 
     The `source` is a file, a folder, the name of a data set of Minari's, or recordings in memory. Its format is
@@ -92,12 +81,12 @@ def import_demonstrations(
     kept = importer.demonstrations(recordings, callback)
     if output is None:
         about: dict[str, Any] = {"task": task.name, "spec": task.spec, "domain": task.domain, "controls": controls}
-        data = Demonstrations(list(kept), **about, arguments=settings.arguments)
+        data = dataset.Demonstrations(list(kept), **about, arguments=settings.arguments)
     else:
         with new_folder(Path(output)) as folder:
-            entries = tuple(write_episode(folder, number, each) for number, each in enumerate(kept))
-            write_atomically(folder / DOMAIN, write_domain(task.domain))
-            manifest = Manifest(
+            entries = tuple(dataset.write_episode(folder, number, each) for number, each in enumerate(kept))
+            write_atomically(folder / dataset.DOMAIN, write_domain(task.domain))
+            manifest = dataset.Manifest(
                 settings=settings,
                 episodes=len(entries),
                 complete=True,
@@ -105,15 +94,15 @@ def import_demonstrations(
                 controls=controls,
                 versions=versions(task.packages),
                 files=entries,
-                source=Source(
+                source=dataset.Source(
                     format=recordings.format,
                     place=recordings.place,
-                    options=(*_words(given), *env_args(arguments or {})),
+                    options=(*_words(given), *dataset.env_args(arguments or {})),
                     rate=recordings.rate,
                 ),
             )
-            write_atomically(folder / MANIFEST, encode(manifest))
-        data = Demonstrations.read(output)
+            write_atomically(folder / dataset.MANIFEST, encode(manifest))
+        data = dataset.Demonstrations.read(output)
     data.report = importer.report
     return data
 
@@ -143,7 +132,7 @@ def read_recordings(source: str, format: Format | None = None) -> Recordings:
 def recognise(source: str) -> Format:
     """Return the format of what is at a path, or of what a name is one of; `BadInput` where that cannot be seen."""
     path = Path(source)
-    if (path / MANIFEST).is_file():
+    if (path / dataset.MANIFEST).is_file():
         raise BadInput(f"{source}: is a data set of demonstrations already; use it as it is")
     if (path / "data" / "metadata.json").is_file() or (not path.exists() and MINARI_NAME.fullmatch(source)):
         return "minari"
@@ -169,9 +158,9 @@ class _Importer:
     perceive: Callable[..., Scene] | None
     hindsight: Hindsight | None
     clip: bool
-    report: Report = field(default_factory=Report)
+    report: dataset.Report = field(default_factory=dataset.Report)
 
-    def demonstrations(self, recordings: Recordings, callback: Callback) -> Iterator[Demonstration]:
+    def demonstrations(self, recordings: Recordings, callback: Callback) -> Iterator[dataset.Demonstration]:
         """Give what is kept, one by one, and complete the report; `BadInput` where nothing is left."""
         report, kept = self.report, 0
         report.notes += recordings.notes
@@ -183,8 +172,10 @@ class _Importer:
                     report.dropped[found] += 1
                     continue
                 kept += 1
-                if kept > MOST_EPISODES:
-                    raise BadInput(f"there are more than {MOST_EPISODES} demonstrations, the most in a data set")
+                if kept > dataset.MOST_EPISODES:
+                    raise BadInput(
+                        f"there are more than {dataset.MOST_EPISODES} demonstrations, the most in a data set"
+                    )
                 yield found
             callback(Progress("importing", report.found, recordings.total))
         if not kept:
@@ -216,7 +207,7 @@ class _Importer:
         what = f"{where}(observation, info, None) of the task, for want of --perceive,"
         return _call(what, self.task.perceive, observation, info, None)
 
-    def _demonstration(self, episode: RecordedEpisode) -> Demonstration | str:
+    def _demonstration(self, episode: RecordedEpisode) -> dataset.Demonstration | str:
         """Return an episode of scenes with labels and the task's controls, or why it is no demonstration."""
         labels, scenes = self.task.labels, episode.observations
         if len(scenes) < 2:
@@ -232,7 +223,7 @@ class _Importer:
             return "that failed"
         if self.hindsight is not None and goals[-1] <= states[0]:
             return "in which nothing was achieved"
-        return Demonstration.of(
+        return dataset.Demonstration.of(
             scenes,
             states,
             goals,
