@@ -159,16 +159,11 @@ class Task:
         return Labels(self.label, self.goal)
 
     @cached_property
-    def _parameters(self) -> Mapping[str, inspect.Parameter]:
-        """What `make_env` takes."""
-        return inspect.signature(self.make_env).parameters
-
-    @cached_property
     def arguments(self) -> dict[str, Any]:
         """What `make_env` takes besides the number of objects and pictures, with the defaults."""
         return {
             name: parameter.default
-            for name, parameter in self._parameters.items()
+            for name, parameter in inspect.signature(self.make_env).parameters.items()
             if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
             and name not in (OBJECTS, RENDER_MODE, QUALITY, CAMERA, PICTURE_SIZE)
         }
@@ -180,7 +175,7 @@ class Task:
 
     def takes(self, argument: str) -> bool:
         """Whether `make_env` knows this argument, and does not just hand on what it is given."""
-        return argument in self._parameters
+        return argument in inspect.signature(self.make_env).parameters
 
     def check_objects(self, objects: int) -> None:
         """`BadInput` for a number of objects that the task does not take."""
@@ -194,16 +189,6 @@ class Task:
             if not takes(self.make_env, name):
                 known = ", ".join(self.arguments) or "none besides the number of objects"
                 raise BadInput(f"the task '{self.name}' takes no argument '{name}'; it takes: {known}")
-
-    def succeeded(self, scene: Scene, info: Mapping[str, Any], labels: Labels | None = None) -> bool:
-        """Whether the task is done, by whoever has the say; `labels` are those that know the scene already."""
-        if self.success is not None:
-            return bool(call("success(scene, info)", self.success, scene, dict(info)))
-        for key in ("success", "is_success"):
-            if key in info:
-                return bool(info[key])
-        labels = labels or self.labels
-        return labels.goal(scene) <= labels.state(scene)
 
     def expert_for(self, env: Env) -> Expert | None:
         """The expert for one environment, if there is one."""
