@@ -85,7 +85,8 @@ def deciders(env: SceneEnv, agent: BilevelAgent, seed: int = 0) -> tuple[str, di
 def test_where_no_rule_applies_the_teacher_decides_until_one_does(expert: Expert) -> None:
     env, agent = agent_for(replace(TINY, expert=expert), PUT)
     assert deciders(env, agent) == (SUCCESS, {"pick": {"teacher"}, "put": {"rules"}})
-    gaps = agent.gaps(env.scene)
+    [episode] = run(changed(episodes=1, patience=300), replace(TINY, expert=expert), PUT)
+    gaps = episode.gaps
     assert {step.action.action.name for trace in gaps.traces for step in trace.steps} == {"pick", "put"}
     assert all(Atom("free") in problem.state for problem in gaps.problems)
 
@@ -93,7 +94,7 @@ def test_where_no_rule_applies_the_teacher_decides_until_one_does(expert: Expert
 def test_where_rules_apply_nobody_is_asked_and_the_network_moves_the_agent() -> None:
     env, agent = agent_for()
     assert deciders(env, agent) == (SUCCESS, {"pick": {"rules"}, "put": {"rules"}})
-    assert agent.gaps(env.scene).problems == ()
+    assert all(episode.gaps == RuleGaps() for episode in first_round())
     env, agent = agent_for(make_low=Motionless)
     agent.reset(env.reset(0))
     assert np.array_equal(np.asarray(agent.act(env.scene)), np.zeros(3))
@@ -134,7 +135,6 @@ def test_a_rival_acts_after_the_random_actions_that_the_expert_carries_out(prefi
     assert ended.outcome == SUCCESS
     assert len({action for action in actions if action is not None}) == prefix
     assert actions[-1] is None
-    assert agent.gaps(env.scene) == RuleGaps()
 
 
 # Rollouts

@@ -60,7 +60,7 @@ class RolloutDecision:
     state: Facts
     goal: Facts
     objects: Mapping[str, str]
-    action: Action
+    action: Action | None
     asked: bool
 
 
@@ -104,19 +104,20 @@ def _trace_to_a_goal(
 # Who acts
 
 
+@dataclass
 class RandomActions:
     """Some random actions, with which an episode begins."""
 
-    def __init__(self, number: int, rng: np.random.Generator) -> None:
-        self._left, self._rng = number, rng
+    left: int
+    rng: np.random.Generator
 
     def draw(self, domain: Domain, state: Facts, objects: Mapping[str, str]) -> Action | None:
         """Return an action that can be done and would change something, of a random schema; `None` if none is due."""
-        if self._left == 0:
+        if self.left == 0:
             return None
-        self._left -= 1
+        self.left -= 1
         names = sorted(domain.schemas)
-        for index in self._rng.permutation(len(names)):
+        for index in self.rng.permutation(len(names)):
             found = [
                 action.action
                 for action in groundings([domain.schemas[names[index]]], domain, {**domain.constants, **objects})
@@ -124,7 +125,7 @@ class RandomActions:
                 and any(outcome.add - state or outcome.delete & state for outcome in action.outcomes)
             ]
             if found:
-                return found[int(self._rng.integers(len(found)))]
+                return found[int(self.rng.integers(len(found)))]
         return None
 
 
@@ -132,10 +133,7 @@ class DaggerAgent(Policy):
     """A policy at work in an environment, and the expert that it learns from."""
 
     shown: Control | None = None  # what the expert would have done in the scene that was acted on last, if it knows
-
-    def gaps(self, scene: Scene) -> RuleGaps:
-        """Return where the rules had nothing to say in the episode that ended with this scene."""
-        return RuleGaps()
+    asked = False  # whether no rule applied there
 
 
 MakeAgent = Callable[[SceneEnv, RandomActions], DaggerAgent]
@@ -208,22 +206,16 @@ class BilevelAgent(BilevelPolicy, DaggerAgent):
         if translation is not None or not env.expert.choose:
             teacher = PlannedPolicy(rules.domain, bounded_search, replan=True, time_limit=math.inf)
         super().__init__(env.labels, AskingRules(rules, teacher, random_actions), make_low())
-        self._decisions: list[RolloutDecision] = []
 
     def act(self, scene: Scene) -> Control | None:
         control = super().act(scene)
         if self.action is None:
             return None
-        is_asked = self.high.decider == TEACHER
-        self._decisions.append(RolloutDecision(self.state, self.goal, self.high.objects, self.action, is_asked))
+        self.asked = self.high.decider == TEACHER
         action = self.action if self._translation is None else translated(self.action, self._translation)
         is_known = action is not None and all(name in scene for name in action.arguments)
         self.shown = self._asked.control(scene, self.state, self.goal, action) if action and is_known else None
         return control if self.high.decider == RULES or self.shown is None else self.shown
-
-    def gaps(self, scene: Scene) -> RuleGaps:
-        """Return where the rules had nothing to say in the episode that ended with this scene."""
-        return find_gaps(self.high.domain, self._decisions, self.labels.state(scene), self.labels.goal(scene))
 
 
 # A rival
@@ -297,16 +289,17 @@ class DaggerRollouts:
         agent = self.make_agent(env, first)
         noise = config.noise if number % 3 else 0.0
         shown: list[tuple[Scene, Situation, Control]] = []  # where the expert knows what it would have done
-        last: Situation | None = None
+        decisions: list[RolloutDecision] = []
         since = 0  # the step from which on the situation has been the same
 
         def note(transition: Transition) -> None:
-            nonlocal last, since
-            situation = agent.state, agent.goal, agent.action
-            if situation != last:
-                last, since = situation, env.steps
+            nonlocal since
+            situation, scene = (agent.state, agent.goal, agent.action), transition.scene
+            if not decisions or situation != (decisions[-1].state, decisions[-1].goal, decisions[-1].action):
+                since = env.steps
+            decisions.append(RolloutDecision(agent.state, agent.goal, scene.objects, agent.action, agent.asked))
             if agent.shown is not None:
-                shown.append((transition.scene, situation, agent.shown))
+                shown.append((scene, situation, agent.shown))
 
         def is_given_up() -> bool:
             return env.steps - since > config.patience or env.steps >= config.longest
@@ -314,4 +307,6 @@ class DaggerRollouts:
         episode = rollout(env, agent, seed, noise=noise, callback=note, stop=is_given_up)
         scenes, known, controls = zip(*shown, strict=True) if shown else ((), (), ())
         samples = self.encode(scenes, known, env.controls.encode(np.array(controls)), number)
-        return DaggerEpisode([*samples.arrays()], agent.gaps(episode.scene), episode.success)
+        end = episode.entries[-1]
+        gaps = find_gaps(agent.domain or env.task.domain, decisions, end.state, end.goal)
+        return DaggerEpisode([*samples.arrays()], gaps, episode.success)

@@ -96,7 +96,15 @@ def _judge_rules(contents: Contents, achieved: Sequence[bool]) -> Learnability:
     domain, traces = contents.domain, contents.traces
     rules = learn_rules(traces, domain)
     if not rules:
-        return Learnability("no", _why_no_rules(contents))
+        reasons = {
+            "the domain is in ADL: a planner acts in it, not rules": domain.adl,
+            "the domain has no actions; learn them with: bilevel domain learn, or bilevel learn --learn-domain":
+                not domain.schemas,
+            "no episode has a goal": not contents.goals,
+            "no change of the labels is the effect of an action; compare labels and domain": not traces,
+            "no fact of a goal becomes true by the effects of an action; compare goal, labels and domain": True,
+        }  # fmt: skip
+        return Learnability("no", next(reason for reason, holds in reasons.items() if holds))
     policy, decisions, others = RulePolicy(rules, domain, open_world=False), 0, list[str]()
     for trace in traces[:: 1 + len(traces) // MOST_TRACES]:
         policy.reset(trace.steps[0].state, trace.steps[0].goal, trace.objects)
@@ -114,18 +122,6 @@ def _judge_rules(contents: Contents, achieved: Sequence[bool]) -> Learnability:
     doubts += [f"goals with '{name}' were never reached" for name in never[:1]]
     doubts += [f"'{rule}' tests for an absent fact, which a policy cannot see" for rule in rules if rule.absent][:1]
     return _verdict(reason, doubts)
-
-
-def _why_no_rules(contents: Contents) -> str:
-    if contents.domain.adl:
-        return "the domain is in ADL: a planner acts in it, not rules"
-    if not contents.domain.schemas:
-        return "the domain has no actions; learn them with: bilevel domain learn, or bilevel learn --learn-domain"
-    if not contents.goals:
-        return "no episode has a goal"
-    if not contents.traces:
-        return "no change of the labels is the effect of an action; compare labels and domain"
-    return "no fact of a goal becomes true by the effects of an action; compare goal, labels and domain"
 
 
 def _judge_network(contents: Contents, samples: Samples | None, untold: Iterator[str], why_not: str) -> Learnability:

@@ -88,22 +88,16 @@ class NumpyNetwork:
 
     def _forward(self, global_: Array, objects: Array) -> Array:
         """The outputs from the embedded nodes, (hidden,) and (nodes, hidden), or (0, hidden) without arguments."""
-        action, most = self._action, _maximum(objects)
+        action, most = self._action, objects.max(axis=0) if len(objects) else np.zeros(objects.shape[1], np.float32)
         for (global_weight, global_bias), (action_weight, action_bias), (object_weight, object_bias) in self._layers:
             global_ = np.maximum((global_ + action + most) @ global_weight + global_bias, 0)
             heard = global_ + action
             objects = np.maximum((objects + heard) @ object_weight + object_bias, 0)
             action = np.maximum((heard + most) @ action_weight + action_bias, 0)
-            most = _maximum(objects)
+            most = objects.max(axis=0, initial=0)  # zero over none
         hidden = np.maximum((global_ + action + most) @ self._weight["readout.0"] + self._bias["readout.0"], 0)
         outputs: Array = hidden @ self._weight["readout.2"] + self._bias["readout.2"]
         return outputs
-
-
-def _maximum(objects: Array) -> Array:
-    """(hidden,): the maximum over the objects, which is zero over none."""
-    most: Array = objects.max(axis=0) if len(objects) else np.zeros(objects.shape[1], np.float32)
-    return most
 
 
 # The weights as a safetensors file: arrays of numbers and nothing else
