@@ -94,7 +94,6 @@ def test_a_failed_attempt_is_tried_again_with_another_seed_and_counted(
     progress: list[Progress] = []
     data = gather(tmp_path, seed=5, callback=progress.append)
     assert [(one.attempt, one.seed) for one in data] == list(enumerate(wanted))
-    assert data.report is not None
     assert data.report.dropped == {"terminated (terminated)": 3}
     assert progress[-1] == Progress("collecting", EPISODES, EPISODES, {"failed attempts": 3})
 
@@ -157,7 +156,6 @@ def test_what_is_there_is_kept_and_what_is_missing_or_broken_is_collected(copied
     (copied / file_name(1)).write_bytes(whole[file_name(1)][:-100])
     (copied / ".episode-00000.npz.0123abcd.part").write_bytes(b"half")
     report = gather(copied).report
-    assert report is not None
     assert report.found == 1
     missing, broken = report.notes
     assert missing.endswith(f"{file_name(0)}: there is no such file")
@@ -243,7 +241,6 @@ def test_a_killed_collection_goes_on(tmp_path: Path) -> None:
     there = {path: path.stat().st_mtime_ns for path in folder.glob("episode-*.npz")}
     assert 2 <= len(there) < episodes
     data = gather(folder, episodes=episodes)
-    assert data.report is not None
     assert (data.report.found, data.report.notes) == (len(there), [])
     assert {path: path.stat().st_mtime_ns for path in there} == there
     assert {path.name for path in folder.glob(".*")} <= {".lock"}

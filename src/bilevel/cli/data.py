@@ -39,7 +39,6 @@ def collect(task: str, output: Path, env_args: Iterable[tuple[str, Any]], **opti
     with progress_line(resumes=True) as callback:
         data = bilevel.collect(bilevel.find_task(task), output, callback=callback, **options, **dict(env_args))
     report, seconds = data.report, round(time.perf_counter() - began, 2)
-    assert report is not None
     values = {"output": output, "episodes": len(data), "steps": data.steps, "already_there": report.found}
     answer({**values, "broken": report.notes, "failed_attempts": report.dropped, "seconds": seconds})
 
@@ -139,10 +138,8 @@ def import_(source: str, output: Path, task: str, env_args: Iterable[tuple[str, 
     options["arguments"] = dict(env_args)
     with progress_line() as callback:
         data = bilevel.import_demonstrations(source, bilevel.find_task(task), output, callback=callback, **options)
-    report = data.report
-    assert report is not None
-    values = {"output": output, "read": report.found, "kept": len(data), "steps": data.steps}
-    answer({**values, "dropped": report.dropped, "notes": report.notes})
+    values = {"output": output, "read": data.report.found, "kept": len(data), "steps": data.steps}
+    answer({**values, "dropped": data.report.dropped, "notes": data.report.notes})
 
 
 # Checking

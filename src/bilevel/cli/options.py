@@ -125,9 +125,8 @@ def all_commands() -> dict[str, click.Command]:
     found: dict[str, click.Command] = {}
     for name in MODULES:
         each = program.get_command(click.Context(program), name)
-        assert each is not None
         commands = each.commands.items() if isinstance(each, click.Group) else [("", each)]
-        found |= {f"{name} {last}".rstrip(): command for last, command in commands}
+        found |= {f"{name} {last}".rstrip(): command for last, command in commands if command}
     return found
 
 

@@ -295,7 +295,7 @@ class Demonstrations:
     arguments: Mapping[str, Any] = field(default_factory=dict)
     folder: Path | None = None
     manifest: Manifest | None = None
-    report: Report | None = None
+    report: Report = field(default_factory=Report)
 
     def __repr__(self) -> str:
         where = f" in {self.folder}" if self.folder else ""

@@ -90,7 +90,6 @@ def test_names_of_others_cannot_break_a_message() -> None:
 def test_failed_episodes_are_dropped_and_counted() -> None:
     half = raw(1, give_up_after=40)
     data = imported(raw(0), half)
-    assert data.report is not None
     assert (data.report.found, len(data), data.report.dropped) == (2, 1, {"that failed": 1})
     assert refusal(half).endswith("of 1 episodes none can be used: 1 that failed")
 
