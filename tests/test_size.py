@@ -32,7 +32,7 @@ PACKAGES = {
 # By how much a package is still above its budget: lines to be taken away, and never more than these.
 OWED = {
     "symbolic": 68,
-    "rules": 199,
+    "rules": 161,
     "tasks": 9,
     "policies": 55,
     "learning": 67,

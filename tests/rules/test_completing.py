@@ -20,7 +20,7 @@ from bilevel.rules.complete import (
 )
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import format_rules, parse_rules
-from bilevel.rules.small_problems import goal_predicates, grown_problems, small_problems
+from bilevel.rules.small_problems import grown_problems, small_problems
 from bilevel.rules.solving import solve
 from bilevel.symbolic.domain import Atom, Problem
 from bilevel.symbolic.pddl import parse_problem
@@ -77,8 +77,7 @@ def test_every_small_problem_that_can_be_solved_is_solved(name: str) -> None:
     grown = grown_problems(seeds(name), domain, sizes)
     commitments = {found.commit, found.commit or "and with commitment, too" in found.statement}
     problems = 0
-    predicates = goal_predicates(seeds(name))
-    for _, graph, goals in small_problems(grown, predicates, domain, found.rules, 2000):
+    for _, graph, goals in small_problems(seeds(name), grown, domain, found.rules, 2000):
         assert goals is not None
         for goal in goals:
             for state in graph.attainable(goal):

@@ -48,9 +48,10 @@ def test_the_seed_s_own_objects_come_first_and_what_is_left_out_takes_its_facts_
 
 def test_goals_are_the_sets_of_facts_that_some_state_has() -> None:
     pair = grow(blocks(), BLOCKS, {"block": 2, "place": 2})
-    ((_, _, goals),) = small_problems([({}, pair)], {"at"}, BLOCKS, (), 100)
+    ((_, _, goals),) = small_problems([pair], [({}, pair)], BLOCKS, (), 100)
     assert goals == [facts("at b1 l1"), facts("at b1 l1, at b2 l2")]
-    assert [goals for *_, goals in small_problems([({}, blocks()), ({}, pair)], {"at"}, BLOCKS, (), 2)] == [None, None]
+    grown: list[tuple[dict[str, int], Problem]] = [({}, blocks()), ({}, pair)]
+    assert [goals for *_, goals in small_problems([pair], grown, BLOCKS, (), 2)] == [None, None]
 
 
 def test_symmetries_are_the_renamings_that_keep_the_state() -> None:

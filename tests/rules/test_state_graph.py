@@ -13,7 +13,7 @@ from bilevel.rules.derived import path_of, paths_for
 from bilevel.rules.matching import Match, matches_in_order
 from bilevel.rules.rule import GoalOrder, Rule
 from bilevel.rules.rule_file import parse_rules
-from bilevel.rules.small_problems import goal_predicates, grown_problems, small_problems
+from bilevel.rules.small_problems import grown_problems, small_problems
 from bilevel.rules.state_graph import StateGraph
 from bilevel.rules.verify import Answer, verify
 from bilevel.symbolic.domain import Atom, Domain, Facts, Parameter, Problem
@@ -114,7 +114,7 @@ def seeds(name: str, domain: Domain) -> list[Problem]:
 
 
 def graphs(given: Sequence[Problem], domain: Domain, rules: Sequence[Rule]) -> list[tuple[StateGraph, Sequence[Facts]]]:
-    small = small_problems(grown_problems(given, domain, None), goal_predicates(given), domain, rules, 1000)
+    small = small_problems(given, grown_problems(given, domain, None), domain, rules, 1000)
     return [(graph, goals) for _, graph, goals in small if goals]
 
 

@@ -26,14 +26,7 @@ from bilevel.rules.learning import rules_of_segment, subsumes
 from bilevel.rules.matching import free_variables
 from bilevel.rules.rule import Rule, canonical, orders_of
 from bilevel.rules.rule_file import check_rules
-from bilevel.rules.small_problems import (
-    Size,
-    goal_predicates,
-    grown_problems,
-    namings,
-    random_larger_problems,
-    small_problems,
-)
+from bilevel.rules.small_problems import Size, grown_problems, namings, random_larger_problems, small_problems
 from bilevel.rules.solving import Solution, Stop, final_state, solve
 from bilevel.rules.state_graph import Situation, StateGraph
 from bilevel.rules.traces import PlanFor, TraceStep
@@ -99,13 +92,13 @@ def complete_rules(
     """
     check_rules(rules, domain)
     seeds = [problem for problem in problems if problem.goal]
-    grown, predicates = grown_problems(seeds, domain, objects), goal_predicates(seeds)
+    grown = grown_problems(seeds, domain, objects)
     larger = [*met, *(random_larger_problems(seeds, domain, objects, random_problems, seed) if plan_for else ())]
 
     def completed(generalise: bool) -> Completion:
         completer = Completer(rules, domain, budget, callback)
         for _ in range(MOST_ROUNDS):
-            completer.complete(small_problems(grown, predicates, domain, completer.rules, max_states), generalise)
+            completer.complete(small_problems(seeds, grown, domain, completer.rules, max_states), generalise)
             before = completer.rules
             completer.try_larger(larger, plan_for)
             if completer.rules == before:

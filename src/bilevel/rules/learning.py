@@ -27,14 +27,7 @@ from bilevel.symbolic.domain import (
     Outcome,
     Parameter,
 )
-from bilevel.symbolic.semantics import (
-    Condition,
-    GroundAction,
-    bind_outcome,
-    makes_object,
-    natures_choices,
-    regress,
-)
+from bilevel.symbolic.semantics import Condition, bind_outcome, makes_object, natures_choices, regress
 
 SINGLE_GOAL, PRINTED = ALGORITHMS = ("single-goal", "printed")
 MOST_CONDITIONS = 5_000  # of the printed algorithm at one step; up to twice as many after each action of two outcomes
@@ -91,7 +84,7 @@ def rules_of_segment(
         if regressed is None:
             return
         types.note(regressed.positive)
-        types.note_arguments(step.action)
+        types.need(step.action.action.arguments, domain.schemas[step.action.action.name].parameters)
         apart |= _kept_apart(condition, step.outcome, types)
         condition = regressed
         if not condition.positive & goal:  # an unachieved goal cannot hold too
@@ -123,12 +116,9 @@ class _Types:
 
     def note(self, atoms: Facts) -> None:
         for atom in sorted(atoms):
-            self._need(atom.terms, self.domain.predicates[atom.predicate].parameters)
+            self.need(atom.terms, self.domain.predicates[atom.predicate].parameters)
 
-    def note_arguments(self, action: GroundAction) -> None:
-        self._need(action.action.arguments, self.domain.schemas[action.action.name].parameters)
-
-    def _need(self, names: Sequence[str], parameters: Sequence[Parameter]) -> None:
+    def need(self, names: Sequence[str], parameters: Sequence[Parameter]) -> None:
         """Narrow down to what is asked for; two types that have nothing in common leave the object its own."""
         for name, parameter in zip(names, parameters, strict=True):
             known = self.needed.get(name, ROOT_TYPE)

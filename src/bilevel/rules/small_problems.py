@@ -23,15 +23,7 @@ from bilevel.rules.rule import Rule
 from bilevel.rules.state_graph import StateGraph
 from bilevel.symbolic.domain import EQUALITY, Atom, BadInput, Domain, Facts, Problem
 from bilevel.symbolic.plans import Nature
-from bilevel.symbolic.semantics import (
-    GroundAction,
-    bind_outcome,
-    fresh_names,
-    ground,
-    progress,
-    substitute,
-    substitute_all,
-)
+from bilevel.symbolic.semantics import bind_outcome, fresh_names, ground, progress, substitute, substitute_all
 
 MOST_SIZES = 300  # of grown problems; far fewer are small enough to be looked at
 MOST_GOALS = 50_000  # before those that are the same up to names are told
@@ -169,10 +161,10 @@ def plausible(problems: Sequence[Problem], seeds: Sequence[Problem], domain: Dom
 
 
 def small_problems(
-    grown: Iterable[tuple[Size, Problem]], predicates: Set[str], domain: Domain, rules: Sequence[Rule], most: int
+    seeds: Sequence[Problem], grown: Iterable[tuple[Size, Problem]], domain: Domain, rules: Sequence[Rule], most: int
 ) -> Iterator[tuple[Size, StateGraph, list[Facts] | None]]:
     """Yield the states and the goals of each grown problem; no goals where it, or a part of it, is too large."""
-    too_large: list[Problem] = []
+    predicates, too_large = goal_predicates(seeds), list[Problem]()
     for size, problem in grown:
         graph, goals = StateGraph(domain, problem, rules), None
         if not any(problem.objects.items() >= p.objects.items() and problem.state >= p.state for p in too_large):
@@ -251,14 +243,13 @@ def random_larger_problems(
 def _random_walk(domain: Domain, nature: Nature, state: Facts, steps: int, rng: random.Random) -> Facts:
     """Return the state after up to so many actions, drawn at random."""
     for _ in range(rng.randrange(steps // 2, steps + 1)):
-        if action := _random_action(domain, state, nature.objects, rng):
-            move = nature.move(domain.schemas[action.action.name])
-            state = progress(state, bind_outcome(action.outcomes[move.outcome], move.binding))
+        state = _random_step(domain, nature, state, rng)
     return state
 
 
-def _random_action(domain: Domain, state: Facts, objects: Mapping[str, str], rng: random.Random) -> GroundAction | None:
-    """Return the first applicable action that is found in a random order of facts, schemas and objects."""
+def _random_step(domain: Domain, nature: Nature, state: Facts, rng: random.Random) -> Facts:
+    """Return the state after the first applicable action in a random order of facts, schemas and objects."""
+    objects = nature.objects
     by_predicate = groupby(sorted(state), key=lambda fact: fact.predicate)
     facts = {predicate: _shuffled(found, rng) for predicate, found in by_predicate}
     for schema in map(domain.schemas.__getitem__, _shuffled(domain.schemas, rng)):
@@ -276,8 +267,9 @@ def _random_action(domain: Domain, state: Facts, objects: Mapping[str, str], rng
         )
         for action in (ground(schema, names) for names in islice(well_typed, MOST_DRAWN)):
             if action is not None and action.condition.holds(state):
-                return action
-    return None
+                move = nature.move(schema)
+                return progress(state, bind_outcome(action.outcomes[move.outcome], move.binding))
+    return state
 
 
 def _shuffled(items: Iterable[Any], rng: random.Random) -> list[Any]:

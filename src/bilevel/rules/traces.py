@@ -136,7 +136,8 @@ def traces_from_states(
         found = traces_from_states(plain, states, goals, objects, settling, recorded)
         in_adl = tuple(replace(each, actions=tuple(map(users_action, each.actions))) for each in found.changes)
         return Abstraction((), tuple(each and users_action(each) for each in found.actions), in_adl, found.flickers)
-    runs = _runs(states)
+    groups = ((state, [step for step, _ in group]) for state, group in groupby(enumerate(states), itemgetter(1)))
+    runs = [(state, steps[0], len(steps)) for state, steps in groups]
     objects = {**implied_types(domain, [state for state, _, _ in runs]), **objects}
     runs = _before_arrivals(domain, runs, objects)
     actions: list[Action | None] = [None] * len(states)
@@ -171,11 +172,6 @@ def traces_from_states(
 
 Run = tuple[Facts, int, int]  # a state, the index at which it begins, how many steps it lasts
 Explanation = tuple[GroundAction, Outcome]
-
-
-def _runs(states: Sequence[Facts]) -> list[Run]:
-    groups = ((state, [step for step, _ in group]) for state, group in groupby(enumerate(states), itemgetter(1)))
-    return [(state, steps[0], len(steps)) for state, steps in groups]
 
 
 def _before_arrivals(domain: Domain, runs: Sequence[Run], objects: Mapping[str, str]) -> list[Run]:

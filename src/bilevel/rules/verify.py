@@ -20,7 +20,7 @@ from typing import Literal, NamedTuple
 
 from bilevel.rules.rule import Rule, orders_of
 from bilevel.rules.rule_file import check_rules
-from bilevel.rules.small_problems import goal_predicates, grown_problems, small_problems, wanted_kinds
+from bilevel.rules.small_problems import grown_problems, small_problems, wanted_kinds
 from bilevel.rules.state_graph import Instance, Node, PolicyRuns, StateGraph
 from bilevel.symbolic.domain import Action, Atom, BadInput, Domain, Facts, Outcome, Problem
 from bilevel.symbolic.exploration import Choice, explore_policy
@@ -138,7 +138,7 @@ def verify_family(
     too_large, failures = list[str](), list[Counterexample]()
     most_steps, obstacle = dict[int, int](), ""
     grown = grown_problems(seeds, domain, counts)
-    for _, graph, goals in small_problems(grown, goal_predicates(seeds), domain, rules, max_states):
+    for _, graph, goals in small_problems(seeds, grown, domain, rules, max_states):
         if goals is None:
             too_large.append(graph.problem.name)
             continue

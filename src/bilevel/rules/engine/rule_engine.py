@@ -18,17 +18,7 @@ from typing import Any
 from bilevel.native import find
 from bilevel.rules.derived import MARK, PATH, Closure, closures_in, links_of, path_of, path_rows, predicate_of
 from bilevel.rules.engine.executor import Executor, ExecutorStatus
-from bilevel.rules.engine.join_plan import (
-    LENGTH,
-    UNEQUAL,
-    Planner,
-    Query,
-    Relation,
-    Table,
-    degrees_of,
-    query_of,
-    serving,
-)
+from bilevel.rules.engine.join_plan import LENGTH, UNEQUAL, Planner, Relation, Table, degrees_of, query_of, serving
 from bilevel.rules.matching import Match, direct_waits, predecessors
 from bilevel.rules.rule import Rule, orders_of
 from bilevel.symbolic.domain import EQUALITY, Action, Atom, BadInput, Domain, Facts, Problem
@@ -186,11 +176,12 @@ class RuleEngine:
                 changing.add(name)
         queries = tuple(query for _, query in self._queries)
         self._planner = planner_for(queries, frozenset(changing), tuple(degrees))
-        for place, query in self._queries:
-            self._add_rule(place, query)
+        for number in range(len(queries)):
+            self._add_rule(number)
 
-    def _add_rule(self, place: int, query: Query) -> None:
+    def _add_rule(self, number: int) -> None:
         """Hand over what can be said of a rule before its joins are planned; its terms are places among the outputs."""
+        place, query = self._queries[number]
         rule = self.rules[place]
 
         def placed(terms: Iterable[str]) -> list[int | str]:
