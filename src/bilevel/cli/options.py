@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bilevel import __version__
-from bilevel.cli.output import keep_json
 from bilevel.symbolic.domain import BadInput
 
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ JSON = click.Option(
     ["--json"],
     is_flag=True,
     expose_value=False,
-    callback=keep_json,
+    callback=lambda ctx, param, value: ctx.meta.update(json=value),
     help="Print JSON instead of text: one object, or one for each thing.",
 )
 

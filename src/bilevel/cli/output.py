@@ -26,11 +26,6 @@ def printable(text: str, most: int = LONGEST_LINE) -> str:
     return "".join(c if c == "\n" or c.isprintable() else ascii(c)[1:-1] for c in "\n".join(lines))
 
 
-def keep_json(ctx: click.Context, param: click.Parameter, value: bool) -> None:
-    """Note whether a command was given --json."""
-    ctx.meta["json"] = value
-
-
 def wants_json() -> bool:
     """Return whether the command that runs was given --json."""
     return bool(click.get_current_context().meta.get("json"))

@@ -6,7 +6,6 @@ Each check yields what is wrong and what to do about it. `bilevel.learning.task_
 from __future__ import annotations
 
 import inspect
-from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -212,8 +211,7 @@ def _problem(fact: object, objects: Mapping[str, str], domain: Domain) -> str | 
 
 def check_flicker(episodes: Sequence[CheckedEpisode]) -> Findings:
     """Say which labels go and come back within a few steps, again and again."""
-    times: Counter[str] = Counter()
-    first: dict[str, str] = {}
+    places: dict[str, list[str]] = {}  # of the facts that came back, by predicate
     for episode in episodes:
         gone: dict[Atom, int] = {}
         for step, (before, after) in enumerate(pairwise(episode.states), 1):
@@ -221,13 +219,12 @@ def check_flicker(episodes: Sequence[CheckedEpisode]) -> Findings:
             for fact in after - before:
                 since = gone.get(fact, -SETTLING - 1)
                 if step - since <= SETTLING and episode.events.isdisjoint(range(since, step + 1)):
-                    times[fact.predicate] += 1
-                    first.setdefault(fact.predicate, f"{fact} at {episode.at(step)}")
-    for predicate, number in times.items():
-        if number > MOST_FLICKERS:
-            what = f"labels with '{predicate}' flicker: {number} times one went and soon came back"
+                    places.setdefault(fact.predicate, []).append(f"{fact} at {episode.at(step)}")
+    for predicate, (first, *others) in places.items():
+        if len(others) >= MOST_FLICKERS:
+            what = f"labels with '{predicate}' flicker: {1 + len(others)} times one went and soon came back"
             remedy = "widen its threshold, or use two, one for on and one for off"
-            yield Advice(("flicker", predicate), f"{what} (first {first[predicate]}): {remedy}")
+            yield Advice(("flicker", predicate), f"{what} (first {first}): {remedy}")
 
 
 def check_goals(episodes: Sequence[CheckedEpisode]) -> Findings:

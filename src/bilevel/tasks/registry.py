@@ -12,7 +12,6 @@ import importlib
 import importlib.util
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import fields
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
@@ -68,9 +67,7 @@ def make_env(task: str, **arguments: Any) -> Env:
 
 def _reduced(task: Task) -> tuple[Any, ...]:
     """A task that was found travels to other processes as the name under which they find it, too."""
-    if task.source is not None:
-        return find_task, (task.source,)
-    return Task, tuple(getattr(task, part.name) for part in fields(task) if part.init)
+    return (find_task, (task.source,)) if task.source else tuple(object.__reduce_ex__(task, 2))
 
 
 copyreg.pickle(Task, _reduced)

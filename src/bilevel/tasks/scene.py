@@ -24,17 +24,13 @@ class Roster:
     def __init__(self, objects: Mapping[str, str]) -> None:
         """`objects` gives their types by their names, in the order of their rows."""
         self.objects = dict(objects)
+        self.names = tuple(objects)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Roster) and list(self.objects.items()) == list(other.objects.items())
 
     def __hash__(self) -> int:
         return hash(self.names)
-
-    @cached_property
-    def names(self) -> tuple[str, ...]:
-        """The names of all objects, in their order."""
-        return tuple(self.objects)
 
     @cached_property
     def row(self) -> dict[str, int]:
