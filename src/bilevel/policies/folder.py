@@ -18,16 +18,8 @@ import msgspec
 
 from bilevel.files import read_bytes, write_atomically
 from bilevel.json_files import Count, Name, decode, encode
+from bilevel.lowlevel import numpy_network
 from bilevel.lowlevel.encoding import Encoding, ObjectLink, encoding_of
-from bilevel.lowlevel.numpy_network import (
-    NumpyNetwork,
-    Weights,
-    check_shapes,
-    count_parameters,
-    read_weights,
-    weight_shapes,
-    weights_data,
-)
 from bilevel.policies.policy import BilevelPolicy, LowLevelPolicy
 from bilevel.policies.recovery import NO_RECOVERY, Body, RecoveringPolicy, Recovery
 from bilevel.rules.rule import Rule
@@ -111,7 +103,7 @@ class LearnedPolicy:
 
     card: Card
     domain: Domain
-    weights: Weights
+    weights: numpy_network.Weights
     rules: tuple[Rule, ...] = ()
     domain_text: str = field(default="", kw_only=True, compare=False)  # to write, where it says more than the domain
 
@@ -127,7 +119,7 @@ class LearnedPolicy:
     @property
     def parameters(self) -> int:
         """How many numbers the network has learned."""
-        return count_parameters(self.weights)
+        return numpy_network.count_parameters(self.weights)
 
     def texts(self) -> dict[str, str]:
         """Return the files that a person can read, by their names, without policy.json."""
@@ -146,7 +138,7 @@ class LearnedPolicy:
     @property
     def digest(self) -> str:
         """Equal for policies that decide and move alike."""
-        parts = [*(text.encode() for text in self.texts().values()), weights_data(self.weights)]
+        parts = [*(text.encode() for text in self.texts().values()), numpy_network.weights_data(self.weights)]
         if self.card.estimation:
             parts.append(self.card.estimation.digest.encode())
         return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()
@@ -165,7 +157,7 @@ class LearnedPolicy:
     def write(self, folder: Path) -> None:
         """Write the folder, its card last; `BadInput` where the place cannot be written to."""
         (folder / POLICY).unlink(missing_ok=True)
-        contents: dict[str, str | bytes] = {**self.texts(), WEIGHTS: weights_data(self.weights)}
+        contents: dict[str, str | bytes] = {**self.texts(), WEIGHTS: numpy_network.weights_data(self.weights)}
         contents[DOMAIN] = self.domain_text or contents[DOMAIN]
         for name, content in {**contents, POLICY: encode(self.card)}.items():
             write_atomically(folder / name, content)
@@ -194,7 +186,7 @@ class LearnedPolicy:
         """Return the low level: NumPy's, or one that runs a network of another kind in torch."""
         encoding, shape = encoding_of(self.domain, self.card.spec, self.card.links), self.card.network
         if shape.kind == GRAPH:
-            return NumpyNetwork(encoding, self.card.controls, self.weights, shape.rounds)
+            return numpy_network.NumpyNetwork(encoding, self.card.controls, self.weights, shape.rounds)
         if network is None:
             raise BadInput(f"the policy has a network of another kind, {shape.kind!r}: hand it over, with network=…")
         from bilevel.lowlevel.network import TorchNetwork  # only such policies need torch
@@ -220,8 +212,8 @@ def read_policy(folder: Path) -> LearnedPolicy:
     encoding = encoding_of(domain, card.spec, card.links)
     check_encoding(symbols_of(encoding), card.encoding, folder / DOMAIN)
     if card.network.kind == GRAPH:
-        shapes = weight_shapes(encoding, card.controls, card.network.hidden, card.network.rounds)
-        check_shapes(folder / WEIGHTS, learned.weights, shapes)
+        shapes = numpy_network.weight_shapes(encoding, card.controls, card.network.hidden, card.network.rounds)
+        numpy_network.check_shapes(folder / WEIGHTS, learned.weights, shapes)
     rules = read_rules(folder / RULES, domain)
     try:
         require_open_world(rules)
@@ -263,7 +255,7 @@ def read_learned(folder: Path, method: str) -> LearnedPolicy:
     domain = read_adl_domain(path)
     if not domain.schemas:
         raise BadInput(f"{path}: the domain has no actions")
-    return LearnedPolicy(card, domain, read_weights(folder / WEIGHTS))
+    return LearnedPolicy(card, domain, numpy_network.read_weights(folder / WEIGHTS))
 
 
 def check_encoding(now: Mapping[str, Any], then: Mapping[str, Any], path: Path) -> None:
