@@ -136,7 +136,9 @@ class Episode:
     incidents: list[Incident] = field(default_factory=list, repr=False)  # when the policy could not go on as usual
     events: tuple[str, ...] = ()  # that led to what is seen last
     scene: Scene = field(init=False, repr=False)  # what is seen last: where the environment ended it, what really is
-    _remarks: list[str] = field(default_factory=list, init=False, repr=False)  # for the next entry
+    remarks: list[str] = field(
+        default_factory=list, repr=False
+    )  # for the next entry: what a viewer did is an event, too
 
     @property
     def success(self) -> bool:
@@ -154,18 +156,14 @@ class Episode:
     ) -> None:
         """Add an entry for the present step if anything is new; known `incidents` are left out."""
         last = self.entries[-1] if self.entries else None
-        events, new_incidents = (*events, *self._remarks), tuple(incidents[len(self.incidents) :])
+        events, new_incidents = (*events, *self.remarks), tuple(incidents[len(self.incidents) :])
         is_new = last is None or (last.state, last.goal, last.action) != (state, goal, action)
         if is_new or events or new_incidents:
             match = self.rules.explain(state, goal) if self.explain and self.rules and action else None
             if match is not None and match.action != action:  # what is done is not what the rules say
                 match = None
             self.entries.append(LogEntry(self.steps, state, goal, action, events, match, new_incidents, last, looks_at))
-            self._remarks, self.incidents = [], [*self.incidents, *new_incidents]
-
-    def remark(self, event: str) -> None:
-        """Note with the next entry what a viewer did: it is an event, as what nature does is."""
-        self._remarks.append(event)
+            self.remarks, self.incidents = [], [*self.incidents, *new_incidents]
 
     @property
     def new_entry(self) -> LogEntry | None:

@@ -108,13 +108,8 @@ class LearnedPolicy:
     domain_text: str = field(default="", kw_only=True, compare=False)  # to write, where it says more than the domain
 
     def __repr__(self) -> str:
-        what = f"{len(self.rules)} rules" if self.is_bilevel else self.card.method
+        what = f"{len(self.rules)} rules" if self.rules else self.card.method
         return f"LearnedPolicy({self.card.task}: {what}, {self.parameters:,} parameters)"
-
-    @property
-    def is_bilevel(self) -> bool:
-        """Whether rules decide what its network does."""
-        return self.card.method == BISON
 
     @property
     def parameters(self) -> int:
@@ -124,7 +119,7 @@ class LearnedPolicy:
     def texts(self) -> dict[str, str]:
         """Return the files that a person can read, by their names, without policy.json."""
         texts = {DOMAIN: write_domain(self.domain)}
-        if not self.is_bilevel:
+        if self.card.method != BISON:
             return texts
         shown, statement = (self.card.summary.get(key) for key in ("rules_shown", "completion"))
         about = [domain_line(self.domain.name), f"learned from demonstrations of {self.card.task}"]

@@ -358,7 +358,7 @@ class LiveView:
                 self._board.show(paused=True)
             case "push":
                 self._perturb.burst(PUSHED)
-                self._episode.remark(f"you push the controls for {PUSHED} steps")
+                self._episode.remarks.append(f"you push the controls for {PUSHED} steps")
             case "edit":
                 self._follow(request.text, is_edited=True)
             case "revert":
@@ -386,7 +386,7 @@ class LiveView:
         if self._rules is not None:
             self._rules.follow(self._parsed(text))
             self._policy.reconsider()
-            self._episode.remark("you change the rules")
+            self._episode.remarks.append("you change the rules")
             self._show_rules(self._rules, text, is_edited)
 
     def _show_rules(self, rules: RulePolicy, text: str, is_edited: bool) -> None:
