@@ -436,12 +436,9 @@ def _learn_bilevel(run: LearningRun, problems: Sequence[Problem]) -> LearnedPoli
 
     def make_agent(rounds: Sequence[Round]) -> MakeAgent:
         (rules, commit, _), weights = rules_after(rounds), rounds[-1].network.weights
-
-        def make_low() -> LowLevelPolicy:
-            if network:
-                return TorchNetwork(make_network(), weights)
-            return NumpyNetwork(encoding, controls, weights, shape.rounds)
-
+        make_low: Callable[[], LowLevelPolicy] = partial(NumpyNetwork, encoding, controls, weights, shape.rounds)
+        if network:
+            make_low = partial(TorchNetwork, make_network(), weights)
         translation = run.learned.translation if run.learned else None
         return partial(BilevelAgent, partial(RulePolicy, rules, domain, commit=commit), make_low, translation)
 
@@ -453,9 +450,9 @@ def _learn_bilevel(run: LearningRun, problems: Sequence[Problem]) -> LearnedPoli
     card = _card(
         run,
         rounds[-1],
-        symbols_of(encoding),
-        NetworkShape(type(make_network()).__name__) if network else shape,
         {"irrelevant": encoding.spec.untold, "rules_shown": len(data.rules), "completion": statement},
+        encoding=symbols_of(encoding),
+        network=NetworkShape(type(make_network()).__name__) if network else shape,
         longest=data.longest,
         commit=commit,
         estimation=fit_estimation(encoding.spec, executed),
@@ -485,21 +482,15 @@ def _learn_end_to_end(run: LearningRun) -> LearnedPolicy:
         return partial(RandomPrefixPolicy, lambda env: end_to_end.EndToEndPolicy(network(), env.labels))
 
     rounds = run.train(end_to_end.GraphSamples.concatenate(parts), make_network, make_agent, encode)
-    card = _card(run, rounds[-1], encoding.symbols, NetworkShape(end_to_end.KIND, config.hidden, config.rounds), {})
+    shape = NetworkShape(end_to_end.KIND, config.hidden, config.rounds)
+    card = _card(run, rounds[-1], {}, encoding=encoding.symbols, network=shape)
     return LearnedPolicy(card, domain, rounds[-1].network.weights)
 
 
 # What any method keeps of how it was learned
 
 
-def _card(
-    run: LearningRun,
-    last: Round,
-    encoding: dict[str, Any],
-    shape: NetworkShape,
-    summary: Mapping[str, Any],
-    **further: Any,
-) -> Card:
+def _card(run: LearningRun, last: Round, summary: Mapping[str, Any], **further: Any) -> Card:
     """Return policy.json of a network that was learned; `summary` joins what is said of every network.
 
     Where the loss was still falling when training ended, that is said, too, and for how long to train instead.
@@ -520,8 +511,6 @@ def _card(
         seed=network.seed,
         spec=demonstrations.spec,
         controls=demonstrations.controls,
-        encoding=encoding,
-        network=shape,
         settings={"preset": run.preset, **msgspec.to_builtins(run.config)},
         summary={
             "parameters": count_parameters(network.weights),
