@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import itemgetter
 from typing import Any
 
-from bilevel.rules.engine.join_plan import DIFFERENT, LIST, PRESENT, Places, Read, Relation, Step, Values, ViewPlan
+from bilevel.rules.engine.join_plan import DIFFERENT, LIST, PRESENT, Places, Read, Relation, RulePlan, Step, ViewPlan
 from bilevel.symbolic.domain import Action, Atom, Domain
 
 Row = tuple[str, ...]
@@ -172,23 +172,16 @@ class Executor:
         self._rules.append(rule)
         (self._at_first if rule.number == place else self._serving).append(rule)
 
-    def plan_rule(
-        self,
-        number: int,
-        views: Iterable[ViewPlan],
-        values: Values,
-        guards: Sequence[Step],
-        reads: Sequence[Read],
-        outputs: Sequence[int],
-    ) -> None:
-        """Say how the instances of a rule are found."""
-        rule, slots, found, pick = self._rules[number], list(values), set[Row](), picker(outputs)
+    def plan_rule(self, number: int, *parts: Any) -> None:
+        """Say how the instances of a rule are found, by the parts of a `RulePlan`."""
+        plan = RulePlan(*parts)
+        rule, slots, found, pick = self._rules[number], list(plan.values), set[Row](), picker(plan.outputs)
         self.chosen = rule.place
-        for view in views:
+        for view in plan.views:
             if view.relation not in self._relations:
                 self._add_view(view)
-        first = self._join(guards, self._reader(reads, pick))
-        note = self._join(guards, self._reader(reads, lambda values: found.add(pick(values))))
+        first = self._join(plan.guards, self._reader(plan.reads, pick))
+        note = self._join(plan.guards, self._reader(plan.reads, lambda values: found.add(pick(values))))
 
         def every() -> list[Row]:
             found.clear()
@@ -247,15 +240,14 @@ class Executor:
 
     def _reader(self, reads: Sequence[Read], then: Visit) -> Visit:
         """Return a function for the first result that another, which may have none, has for values of the variables."""
-        for view, key, slot, compares, filters in reversed(reads):
-            then = self._reading(self._views[view].values, picker(key), slot, compares, self._join(filters, then))
+        for read in reversed(reads):
+            then = self._reading(read, then)
         return then
 
-    def _reading(
-        self, view: Mapping[Row, list[str]], key: Callable[[Slots], Row], slot: int, compares: bool, then: Visit
-    ) -> Visit:
+    def _reading(self, plan: Read, then: Visit) -> Visit:
         """Return a function that tries the values of a variable; all of them if a later variable decides ties first."""
-        rule = self.chosen
+        name, key_slots, slot, compares, filters = plan
+        view, key, rule, then = self._views[name].values, picker(key_slots), self.chosen, self._join(filters, then)
 
         def read(values: Slots) -> Row | None:
             best: Row | None = None
