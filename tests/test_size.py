@@ -32,7 +32,7 @@ PACKAGES = {
 # By how much a package is still above its budget: lines to be taken away, and never more than these.
 OWED = {
     "symbolic": 68,
-    "rules": 161,
+    "rules": 153,
     "policies": 40,
     "learning": 56,
     ".": 77,
