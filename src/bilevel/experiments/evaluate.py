@@ -62,15 +62,8 @@ def evaluate(
     """
     task = find_task(task) if isinstance(task, str) else task
     if not isinstance(policy, RunnablePolicy):
-        policy = find_policy(
-            policy,
-            task=task,
-            method=method,
-            planner=planner,
-            planning_seconds=planning_seconds,
-            recovery=recovery,
-            estimation=estimation,
-        )
+        how: dict[str, Any] = {"method": method, "planner": planner, "recovery": recovery, "estimation": estimation}
+        policy = find_policy(policy, task=task, planning_seconds=planning_seconds, **how)
     perception = read_perception(perception) if isinstance(perception, str) else perception
     task = task or registered_task(policy.task or "")
     if task is None:

@@ -17,12 +17,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import msgspec
 import numpy as np
 
 from bilevel.lowlevel.encoding import Situation, Unseen
+from bilevel.planning.planner import NoModel
+from bilevel.planning.planners import PlanGuide, bounded_search
 from bilevel.policies.episode import JAM, NO_RULE, NUDGE, OTHER, PLAN, RETRY, STALL, STOP, UNSEEN, WAIT, Incident
 from bilevel.policies.policy import BilevelPolicy, HighLevelPolicy, LowLevelPolicy
 from bilevel.policies.rollout import Perturb, Perturbation, RestWatch
@@ -32,9 +34,6 @@ from bilevel.tasks.controls import BoxControls, Control, Controls
 from bilevel.tasks.estimation import Estimator
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.task import Labels
-
-if TYPE_CHECKING:
-    from bilevel.planning.planners import PlanGuide
 
 OFF = "off"
 WHERE_GOAL_HOLDS = 25  # times as long to wait, for what is seen may be wrong or take its time
@@ -236,9 +235,6 @@ class RecoveringPolicy(BilevelPolicy):
 
         The plan takes the outcome it needs of each action.
         """
-        from bilevel.planning.planner import NoModel  # which most policies never need
-        from bilevel.planning.planners import PlanGuide, bounded_search
-
         rules, action, self._guide = self.rules, None, None
         if rules and self._recovery.plan:
             problem = Problem("at-hand", rules.domain.name, rules.objects, self.state, self.goal)
