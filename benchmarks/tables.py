@@ -245,6 +245,34 @@ def lerobot() -> str:
     return pivot(rows, "policy", {f"n = {n}": {"objects": n} for n in (1, 2, 3)}, with_interval)
 
 
+def pictures() -> str:
+    """Return success, and the steps of successful episodes, from pictures and from poses."""
+    found, lines = [row for row in read_rows(RESULTS / "pictures.jsonl") if "source" in row], []
+    for task, policy, objects in dict.fromkeys((row["task"], row["policy"], row["objects"]) for row in found):
+        cells = []
+        for source in ("pictures", "poses"):
+            rows = [
+                r
+                for r in found
+                if (r["task"], r["policy"], r["objects"], r["source"]) == (task, policy, objects, source)
+            ]
+            cells += [with_interval(rows), f"{mean(row['mean_steps'] or 0 for row in rows):.0f}"]
+        lines.append([f"{task}, {policy}", objects, *cells])
+    return markdown(["task, policy", "n", "from pictures", "steps", "from poses", "steps"], lines)
+
+
+def detections() -> str:
+    """Return how far off things are seen along each axis, and how many are not seen, in per cent of those in view."""
+    lines = []
+    for row in read_rows(RESULTS / "pictures.jsonl"):
+        if "kind" in row and "x_mm" in row:
+            axes = [f"{row[f'{axis}_mm']:.1f} ({row[f'{axis}_95']:.0f})" for axis in "xyz"]
+            in_view = row["seen"] + row["missed"]
+            shares = [f"{100 * row[name] / in_view:.1f}" for name in ("missed", "false")]
+            lines.append([f"{row['task']}, {row['kind']}", row["objects"], in_view, *axes, *shares])
+    return markdown(["things", "n", "in view", "x, mm", "y, mm", "z, mm", "missed, %", "false, %"], lines)
+
+
 def planning() -> str:
     rows = read_rows(RESULTS / "planning.jsonl")
     lines = []
@@ -306,6 +334,8 @@ TABLES: Mapping[str, Callable[[], str]] = {
     "perception": perception,
     "trays": trays,
     "clutter": clutter,
+    "pictures": pictures,
+    "detections": detections,
     "towers": towers,
     "few demonstrations": few_demonstrations,
     "learned domains": learned_domains,

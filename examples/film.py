@@ -84,13 +84,14 @@ def film(
     seed: int = 1,
     width: int = 360,
     explain: bool = False,
+    names: bool = False,
 ) -> str:
     """Run one episode and write its film; say what has become of it."""
     env = SceneEnv(bilevel.find_task(task), objects, render_mode="rgb_array", **arguments)
     evaluated = find_policy(policy, method=method, planner="search" if method == "det-replan" else None)
     assert evaluated.make is not None
     acting = evaluated.make(env)
-    camera = Camera(env, acting, every, width, explain=explain)
+    camera = Camera(env, acting, every, width, explain=explain, names=names)
     episode = rollout(env, acting, seed, callback=camera, explain=explain)
     camera.take(f"{episode.outcome} after {episode.steps} steps")
     env.close()
@@ -109,10 +110,11 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=8, help="steps from one picture to the next")
     parser.add_argument("--width", type=int, default=360, help="pixels")
     parser.add_argument("--explain", action="store_true", help="below the picture, why each thing is done")
+    parser.add_argument("--names", action="store_true", help="the names of things over them")
     given = parser.parse_args()
     arguments = dict(map(env_argument, given.env_args))
     about = given.task, given.policy, given.output, given.objects, arguments, given.method
-    print(film(*about, given.every, given.seed, given.width, given.explain))
+    print(film(*about, given.every, given.seed, given.width, given.explain, given.names))
 
 
 if __name__ == "__main__":

@@ -79,6 +79,13 @@ def test_things_are_located_where_they_are_seen(world: Blocks) -> None:
             assert abs(down * quality.height - row) < 6
 
 
+def test_what_is_located_is_found_again_at_its_height(world: Blocks) -> None:
+    points = np.array([[0.2, 0.4, 0.02], [-0.3, 0.7, 0.15], [0.0, 0.5, 0.0]])
+    if len(drawn(world)):
+        assert world._canvas is not None
+        assert np.allclose(world._canvas.unproject(world.locate(points), points[:, 2]), points, atol=1e-6)
+
+
 def test_the_arm_is_grey_or_as_red_as_metaworlds() -> None:
     """What was trained on MetaWorld knows a red arm; no block of this one is red."""
     shares = []

@@ -93,8 +93,10 @@ class Canvas:
             _close, ref(self._renderer)
         )  # after the context, so that it happens before EGL itself is shut down
 
-    def draw(self, data: Any) -> Image:
-        """Return a picture of the simulation as it is now."""
+    def draw(self, data: Any, **view: Any) -> Image:
+        """Return a picture of the simulation as it is now, from the camera, which may be moved first."""
+        for part, value in view.items():
+            setattr(self._view, part, value)
         self._renderer.update_scene(data, self._view, self._options)
         image: Image = self._renderer.render()
         return image
@@ -104,17 +106,32 @@ class Canvas:
 
         What is behind the camera is nowhere: it has nan.
         """
+        position, ahead, up, right = self._axes()
+        away = np.asarray(points, np.float64) - position
+        depth = away @ ahead
+        depth[depth <= 0] = np.nan
+        across, down = (away @ side / (side @ side) / depth for side in (right, -up))
+        return 0.5 + np.stack([across, down], axis=1)
+
+    def unproject(self, places: NDArray[np.floating[Any]], heights: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
+        """Return (places, 3): what is seen at these places of the last picture, (places, 2), if it is at these heights.
+
+        It is the inverse of `locate`.
+        """
+        position, ahead, up, right = self._axes()
+        rays = ahead + (np.asarray(places, np.float64) - 0.5) @ np.stack([right, -up])
+        found: NDArray[np.float64] = position + rays * ((heights - position[2]) / rays[:, 2])[:, None]
+        return found
+
+    def _axes(self) -> NDArray[np.float64]:
+        """Where the camera was for the last picture, where it looked, and the size of what is seen a metre away."""
         eyes = self._renderer.scene.camera  # two, which are one unless the picture is stereoscopic
         seen = [[getattr(eye, part) for part in ("pos", "forward", "up")] for eye in eyes]
         position, ahead, up = np.array(seen, np.float64).mean(axis=0)
         near, bottom, top = (getattr(eyes[0], f"frustum_{part}") for part in ("near", "bottom", "top"))
         up *= (top - bottom) / near  # as long as what is seen a metre away is high, and the next one as that is wide
         right = np.cross(ahead, up) * self._aspect
-        away = np.asarray(points, np.float64) - position
-        depth = away @ ahead
-        depth[depth <= 0] = np.nan
-        across, down = (away @ side / (side @ side) / depth for side in (right, -up))
-        return 0.5 + np.stack([across, down], axis=1)
+        return np.stack([position, ahead, up, right])
 
     def close(self) -> None:
         """Free what the graphics library holds; a second time nothing happens."""
