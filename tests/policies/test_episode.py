@@ -264,6 +264,8 @@ def test_a_trace_has_a_row_for_each_step_and_one_for_the_end(tmp_path: Path) -> 
 
 # Incidents that are kept, and read again as problems
 
+KEPT = msgspec.to_builtins(MET)
+
 
 def results(path: Path, *episodes: list[dict[str, Any]] | None) -> Path:
     path.write_text("".join(json.dumps({"task": "tiny", "steps": 9, "incidents": met}) + "\n" for met in episodes))
@@ -271,9 +273,9 @@ def results(path: Path, *episodes: list[dict[str, Any]] | None) -> Path:
 
 
 def test_each_situation_becomes_one_problem(tmp_path: Path) -> None:
-    assert msgspec.json.decode(json.dumps(MET.as_json()), type=Incident) == MET
-    other = {**MET.as_json(), "state": [["free", []]], "action": None}
-    path = results(tmp_path / "a.jsonl", [MET.as_json(), other], [], [MET.as_json()])
+    assert msgspec.json.decode(json.dumps(KEPT), type=Incident) == MET
+    other = {**KEPT, "state": [["free", []]], "action": None}
+    path = results(tmp_path / "a.jsonl", [KEPT, other], [], [KEPT])
     objects = {"p1": "parcel", "s1": "spot"}
     assert read_problems([path, path], DOMAIN) == [
         Problem("met-1", "delivery", objects, STATE, GOAL),
@@ -283,7 +285,7 @@ def test_each_situation_becomes_one_problem(tmp_path: Path) -> None:
 
 
 def changed(**parts: Any) -> Callable[[Path], object]:
-    return lambda path: results(path, [], [{**MET.as_json(), **parts}])
+    return lambda path: results(path, [], [{**KEPT, **parts}])
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,7 @@ class Record:
 
     def line(self) -> str:
         """Return it as a line of JSON, without what depends on the machine."""
-        incidents = None if self.incidents is None else [incident.as_json() for incident in self.incidents]
+        incidents = msgspec.to_builtins(self.incidents, order="deterministic")  # facts are always in the same order
         flat = asdict(replace(self, incidents=None))
         del flat["seconds"]
         return json.dumps({**flat, "incidents": incidents}) + "\n"

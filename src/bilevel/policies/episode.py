@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, partial
 from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -89,11 +89,6 @@ class Incident:
     goal: Facts
     objects: dict[str, str]  # that were seen, with their types
     action: Action | None
-
-    def as_json(self) -> dict[str, Any]:
-        """Return it as it is kept; the order of facts is always the same."""
-        found: dict[str, Any] = msgspec.to_builtins(self, order="deterministic")
-        return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from bilevel.files import require_writable, write_atomically
@@ -85,7 +86,7 @@ def episode_json(episode: Episode, *, explain: bool = False) -> dict[str, Any]:
         "reason": episode.reason,
         "why": why_failed(episode),
         "steps": episode.steps,
-        "incidents": [incident.as_json() for incident in episode.incidents],
+        "incidents": msgspec.to_builtins(episode.incidents, order="deterministic"),
     }
     if explain:
         found["decisions"] = [
