@@ -18,7 +18,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 import bilevel
-from bilevel.methods.methods import load_policy
+from bilevel.methods.methods import load_policy, usual_policy
 from bilevel.policies.folder import (
     DOMAIN,
     FORMAT,
@@ -27,7 +27,6 @@ from bilevel.policies.folder import (
     WEIGHTS,
     find_folder,
     pretrained_policies,
-    pretrained_policy,
     read_policy,
 )
 from bilevel.symbolic.domain import BadInput
@@ -214,12 +213,12 @@ def test_a_pretrained_policy_is_found_by_the_name_of_its_task_unless_a_folder_ha
     task = register_task(replace(TINY, pretrained=still_folder()))
     assert pretrained_policies()["tiny"] == find_folder("tiny") == still_folder()
     assert load_policy("tiny").act(SceneEnv(TINY, 1).reset(0)) is not None
-    assert pretrained_policy(task) == Path("tiny")
-    assert pretrained_policy(replace(task, name="other", pretrained=learned_folder())) == learned_folder()
-    assert pretrained_policy(TINY) is None
+    assert usual_policy(task) == Path("tiny")
+    assert usual_policy(replace(task, name="other", pretrained=learned_folder())) == learned_folder()
+    assert usual_policy(TINY) is None
     Path("tiny").symlink_to(learned_folder())
     assert find_folder("tiny") == Path("tiny")
-    assert pretrained_policy(task) == still_folder()
+    assert usual_policy(task) == still_folder()
     for name in ("tinny", "file.py:task"):
         with pytest.raises(BadInput, match=f"^{name}: there is no such folder; `bilevel learn` makes one.*tiny"):
             load_policy(name)

@@ -15,11 +15,11 @@ from bilevel.methods.lerobot import PUBLISHED, LeRobotPolicy, find_model
 from bilevel.planning import fast_downward
 from bilevel.planning.planners import PLANNERS, PlannedPolicy
 from bilevel.policies.episode import Episode
-from bilevel.policies.folder import BISON, LearnedPolicy, find_folder, pretrained_policy, read_card, read_policy
+from bilevel.policies.folder import BISON, LearnedPolicy, find_folder, read_card, read_policy
 from bilevel.policies.policy import BilevelPolicy, Policy, expert_policy
 from bilevel.policies.recovery import ONLY_WAIT, Body, RecoveringPolicy, Recovery, parse_recovery
 from bilevel.symbolic.domain import Atom, BadInput, Domain
-from bilevel.tasks.controls import Controls
+from bilevel.tasks.controls import Controls, are_alike
 from bilevel.tasks.estimation import Estimation, Estimator
 from bilevel.tasks.registry import registered_task
 from bilevel.tasks.scene import Scene
@@ -183,7 +183,8 @@ def _learned(
     """Return what was learned, to be run by a method."""
 
     def make(env: SceneEnv) -> Policy:
-        learned.check_controls(env.controls)
+        if not are_alike(env.controls, shown := learned.card.controls):
+            raise BadInput(f"the policy was learned with {shown}, but the environment has {env.controls}")
         return bind(env.labels, env.task.switches)
 
     return RunnablePolicy(
@@ -241,9 +242,15 @@ def find_method(name: str) -> Method:
 
 
 def usual_policy(task: Task, method: str | None = None) -> Path | None:
-    """Return the task's pretrained policy, which runs where none is named, if the method can run on it."""
-    can_run = method is None or find_method(method).training == BILEVEL
-    return pretrained_policy(task) if can_run else None
+    """Return the task's pretrained policy, which runs where none is named, if the method can run on it.
+
+    It is named as the task, unless that is the name of something else; then it is its folder.
+    """
+    if task.pretrained is None or not (method is None or find_method(method).training == BILEVEL):
+        return None
+    registered = registered_task(task.name)
+    has_name = registered is not None and registered.pretrained == task.pretrained and not Path(task.name).exists()
+    return Path(task.name if has_name else task.pretrained)
 
 
 def find_policy(

@@ -27,7 +27,7 @@ from bilevel.rules.rule_file import domain_line, format_rules, read_rules, requi
 from bilevel.rules.rule_policy import RulePolicy
 from bilevel.symbolic.domain import BadInput, Domain
 from bilevel.symbolic.pddl import read_adl_domain, write_domain
-from bilevel.tasks.controls import BoxControls, Controls, DiscreteControls, are_alike
+from bilevel.tasks.controls import BoxControls, Controls, DiscreteControls
 from bilevel.tasks.estimation import Estimation, Estimator
 from bilevel.tasks.registry import registered_task, task_names
 from bilevel.tasks.spec import Spec
@@ -143,11 +143,6 @@ class LearnedPolicy:
         known = _vocabulary(self.domain)
         for lacking in (each for each in _vocabulary(task.domain) if each not in known):
             raise BadInput(f"the policy was learned on {self.card.task!r}: its domain lacks {lacking} of '{task.name}'")
-
-    def check_controls(self, controls: Controls) -> None:
-        """`BadInput` for an environment with another action space than that of the demonstrations."""
-        if not are_alike(controls, self.card.controls):
-            raise BadInput(f"the policy was learned with {self.card.controls}, but the environment has {controls}")
 
     def write(self, folder: Path) -> None:
         """Write the folder, its card last; `BadInput` where the place cannot be written to."""
@@ -271,15 +266,6 @@ def pretrained_policies() -> dict[str, Path]:
     """
     tasks = {name: registered_task(name) for name in task_names()}
     return {name: Path(task.pretrained) for name, task in tasks.items() if task and task.pretrained}
-
-
-def pretrained_policy(task: Task) -> Path | None:
-    """Return what `find_folder` finds the policy of a task by: its name, unless that is another's, else its folder."""
-    if task.pretrained is None:
-        return None
-    registered = registered_task(task.name)
-    has_name = registered is not None and registered.pretrained == task.pretrained and not Path(task.name).exists()
-    return Path(task.name if has_name else task.pretrained)
 
 
 def find_folder(source: Path | str) -> Path:
