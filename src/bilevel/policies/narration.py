@@ -146,7 +146,7 @@ class TraceWriter:
         self._rows: list[dict[str, object]] = []
 
     def __call__(self, transition: Transition) -> None:
-        row, believed = _trace_row(transition.episode, transition.scene), self._policy.believed(transition.scene)
+        row, believed = _trace_row(transition.episode, transition.scene), self._policy.scene or transition.scene
         if believed is not transition.scene:
             row |= {f"believed.{name}": value for name, value in numbers(believed).items()}
         for name, control in (("control", transition.control), ("executed", transition.executed)):

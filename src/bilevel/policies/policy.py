@@ -21,6 +21,7 @@ class Policy:
     """The base of all policies; what a policy can do beside acting is declared by its attributes."""
 
     labels: Labels | None = None  # what it sees, in symbols; without them, an episode has no entries
+    scene: Scene | None = None  # what it takes to be there, where that is not just what is seen
     state: Facts = NO_FACTS
     goal: Facts = NO_FACTS
     action: Action | None = None  # that is being done, if it says so
@@ -41,10 +42,6 @@ class Policy:
 
     def reconsider(self) -> None:
         """Choose anew at the next step, whatever is seen: what decides is no longer what it was."""
-
-    def believed(self, scene: Scene) -> Scene:
-        """Return what it takes to be there, given what was seen last."""
-        return scene
 
 
 class LabellingPolicy(Policy):
@@ -102,9 +99,6 @@ class BilevelPolicy(LabellingPolicy):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.high!r}, {self.low!r})"
-
-    def believed(self, scene: Scene) -> Scene:
-        return self.scene if self._begun else scene
 
     def reset(self, scene: Scene) -> None:
         if self.estimator:

@@ -161,12 +161,10 @@ class RecoveringPolicy(BilevelPolicy):
 
     def _usual(self) -> Control | None:
         """Return how to do what is to be done, if that is known and can be seen."""
-        if self.action is None or self.failure:
-            return None
-        try:
-            return self.control(self.action)
-        except Unseen:
-            return None
+        with suppress(Unseen):
+            if self.action is not None and not self.failure:
+                return self.control(self.action)
+        return None
 
     def _decide_anew(self) -> None:
         """In another state, go on with the plan if there is one, and do not do what led nowhere."""

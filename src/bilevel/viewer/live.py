@@ -296,7 +296,7 @@ class LiveView:
         self._episode = transition.episode
         self._add(self._episode.new_entry)
         self._printer(transition)
-        scene = self._policy.believed(transition.scene)
+        scene = self._policy.scene or transition.scene
         now = {
             "step": self._episode.steps,
             "control": control_numbers(transition, self._env.controls, self._env.task.switches),
