@@ -33,7 +33,7 @@ PACKAGES = {
 OWED = {
     "symbolic": 68,
     "rules": 153,
-    "policies": 36,
+    "policies": 10,
     "learning": 56,
     ".": 77,
 }
