@@ -6,6 +6,7 @@ alone, so the same evaluation gives the same records for any number of workers, 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from typing import Any
 from bilevel.experiments.records import IDENTITY, Record, open_records
 from bilevel.methods.methods import RunnablePolicy, find_policy
 from bilevel.parallel import parallel
-from bilevel.policies.episode import Episode
+from bilevel.policies.episode import INCIDENT_KINDS, Episode
 from bilevel.policies.policy import Policy
 from bilevel.policies.recovery import Recovery
 from bilevel.policies.rollout import rollout
@@ -144,6 +145,7 @@ class _Evaluation:
         objects, episode = self.objects[number // self.episodes], number % self.episodes
         identity = self.identity(objects, episode)
         found = self._run(objects, identity["seed"])
+        met = Counter(incident.kind for incident in found.incidents)
         return Record(
             **identity,
             policy=self.policy.policy,
@@ -156,7 +158,7 @@ class _Evaluation:
             steps=found.steps,
             changes=found.counts,
             seconds={name: round(seconds, 4) for name, seconds in found.seconds._asdict().items()},
-            recovery=found.recovery,
+            recovery={kind: met[kind] for kind in INCIDENT_KINDS if met[kind]},
             incidents=list(found.incidents) if self.keep_incidents else None,
         )
 

@@ -167,12 +167,6 @@ class Episode:
 
     # What follows from the entries
 
-    @property
-    def recovery(self) -> dict[str, int]:
-        """How many incidents of each kind there were, without those of which there was none."""
-        counts = Counter(incident.kind for incident in self.incidents)
-        return {kind: counts[kind] for kind in INCIDENT_KINDS if counts[kind]}
-
     def decisions(self) -> list[LogEntry]:
         """Return the entries with which another action begins."""
         acting = (entry for entry in self.entries if entry.action is not None)
@@ -198,9 +192,7 @@ class Episode:
     @cached_property
     def reason(self) -> str | None:
         """Why it did not succeed, one of `REASONS`; `None` for a success."""
-        if self.failure:
-            return self.failure[0]
-        return reason_of_failure(self.outcome, self.steps, self.changes)
+        return self.failure[0] if self.failure else reason_of_failure(self.outcome, self.steps, self.changes)
 
     @property
     def detail(self) -> str | None:

@@ -142,8 +142,7 @@ class RecoveringPolicy(BilevelPolicy):
     def act(self, scene: Scene) -> Control | None:
         if self.look(scene):
             self._decide_anew()
-        if self._has_stalled():
-            self._end_stall()
+        self._end_stall()
         control = self._usual()
         if control is None:
             control = self._fallback()
@@ -268,17 +267,14 @@ class RecoveringPolicy(BilevelPolicy):
         longest = self._body.longest.get(action.name) or max(self._body.longest.values(), default=0)
         return max(LEAST, MARGIN * longest) if longest else UNKNOWN
 
-    def _has_stalled(self) -> bool:
-        """Return whether the same, or the same few things again and again, have been done for too long."""
-        if self.action is None or not (self._recovery.retry or self._recovery.other):
-            return False
-        return self._steps[self._situation] >= self._patience(self.action) << self._retries[self.action]
-
     def _end_stall(self) -> None:
-        """Try again from somewhere else, or do something else, as the action has had no effect for too long."""
+        """Try again elsewhere, or do something else, where the same few things have been done in vain for too long."""
         action = self.action
-        assert action is not None
+        if action is None or not (self._recovery.retry or self._recovery.other):
+            return
         retries = self._retries[action]
+        if self._steps[self._situation] < self._patience(action) << retries:
+            return
         if retries < self._recovery.retry:
             self._pushes = (retries + 1) * BACK_OFF_STEPS
             self._note(RETRY, STALL)
