@@ -147,9 +147,8 @@ def check_saving(env: SceneEnv) -> Findings:
             snapshot, control = env.save(), env.env.action_space.sample()
             after = env.step(control)
             if env.restore(snapshot) != scene or env.step(control) != after:
-                yield TaskFinding(
-                    "save", "after restore(env, save(env)) the scene is another, or goes on in another way"
-                )
+                what = "the scene is another, or goes on in another way"
+                yield TaskFinding("save", f"after restore(env, save(env)) {what}")
         except Exception as error:
             yield TaskFinding("save", f"save(env) and restore(env, snapshot) failed: {type(error).__name__}: {error}")
 
@@ -173,10 +172,8 @@ def check_controls(env: SceneEnv, episode: CheckedEpisode) -> Findings:
     for action, step, _ in _doings(episode.actions) if schemas else ():
         if action.name not in schemas or len(schemas[action.name].parameters) != len(action.arguments):
             known = ", ".join(schemas)
-            said = f"{episode.at(step)}: choose(state, goal) gave {action}"
-            yield TaskFinding(
-                "action", f"{said}: an unknown action or another number of arguments; known actions: {known}"
-            )
+            what = f"{action}: an unknown action or another number of arguments; known actions: {known}"
+            yield TaskFinding("action", f"{episode.at(step)}: choose(state, goal) gave {what}")
 
 
 def check_expert(objects: int, episodes: Sequence[CheckedEpisode], limit: int) -> Findings:
@@ -222,11 +219,9 @@ def check_explanations(domain: Domain, episodes: Sequence[CheckedEpisode]) -> Fi
     if domain.adl:
         yield Advice("rules", "the domain is in ADL: no rules are learned, so run policies by --method det-replan")
     elif not others.keys() - as_promised and not learn_rules(traces, domain):
-        yield TaskFinding(
-            "rules",
-            "no rule can be learned from the expert: no fact of the goal becomes true by the effects of an action; "
-            "compare what the labels do when the goal is reached with the effects in the domain",
-        )
+        why = "no fact of the goal becomes true by the effects of an action"
+        remedy = "compare what the labels do when the goal is reached with the effects in the domain"
+        yield TaskFinding("rules", f"no rule can be learned from the expert: {why}; {remedy}")
 
 
 def _doings(actions: Sequence[Action | None]) -> Iterator[tuple[Action, int, int]]:
