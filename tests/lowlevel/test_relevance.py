@@ -78,22 +78,28 @@ PUT_IN_ROW = Action("put", ("held", "row"))
 ONE = BoxControls([-1.0], [1.0], [1])
 
 
-def row_scene(rng: np.random.Generator, blocks: int, lost: bool) -> tuple[Scene, frozenset[Atom], float]:
-    """A row that fills up from its left end, and where the hand has to go; one more block may lie far away."""
+def row_scene(
+    rng: np.random.Generator, blocks: int, lost: bool, taken: int = 0
+) -> tuple[Scene, frozenset[Atom], float]:
+    """A row that fills up from its left end, and where the hand has to go; one more block may lie far away.
+
+    Where the first blocks have been taken away, there is room at the left end.
+    """
     start, hand = rng.uniform(-1, 1, 2)
-    standing = {f"block{number}": start + 0.1 * number for number in range(blocks)}
+    standing = {f"block{number}": start + 0.1 * number for number in range(taken, blocks)}
     others = {**standing, "lost": start + 5} if lost else standing
     things = {name: {"x": x} for name, x in {**others, "held": hand}.items()}
     state = {Atom("held", ("held",)), *(Atom("in", (name, "row")) for name in others)}
     scene = Scene(ROWS, {"x": hand}, {"block": things, "row": {"row": {"x": start}}})
     state |= {Atom("stands", (name,)) for name in others}
-    return scene, frozenset(state), float(np.tanh(start + 0.1 * blocks - hand))
+    return scene, frozenset(state), float(np.tanh(start + (0 if taken else 0.1 * blocks) - hand))
 
 
 def row_episodes() -> list[Recorded]:
     rng, episodes = np.random.default_rng(0), list[Recorded]()
     for _ in range(200):
-        steps = [row_scene(rng, int(rng.integers(3)), rng.random() < 0.01) for _ in range(5)]
+        steps = [row_scene(rng, int(rng.integers(3)), rng.random() < 0.01) for _ in range(4)]
+        steps.append(row_scene(rng, 2, lost=False, taken=1))
         situations = [(state, frozenset[Atom](), PUT_IN_ROW) for _, state, _ in steps]
         targets = np.array([[target] for *_, target in steps], np.float32)
         episodes.append(([scene for scene, *_ in steps], situations, targets))
@@ -111,12 +117,12 @@ def test_what_is_in_the_way_is_seen_and_however_much_of_it_there_is() -> None:
     config = TrainingConfig(epochs=4, updates=2000, learning_rate=3e-3)
     trained = train(encode_all(encoding, episodes), lambda: GraphNetwork(encoding, ONE), 0, config)
     network, rng = NumpyNetwork(encoding, ONE, trained.weights, 2), np.random.default_rng(1)
-    for blocks in (0, 2, 9):
+    for blocks, taken in ((0, 0), (2, 0), (9, 0), (2, 1), (9, 2)):
         errors = []
         for _ in range(20):
-            scene, state, target = row_scene(rng, blocks, lost=True)
+            scene, state, target = row_scene(rng, blocks, lost=True, taken=taken)
             errors.append(abs(float(network.control(scene, state, frozenset(), PUT_IN_ROW)[0]) - target))
-            assert network.looks_at == (f"block{blocks - 1}" if blocks else "")
+            assert network.looks_at == (f"block{blocks - 1}" if blocks and not taken else "")
         assert np.mean(errors) < 0.05
 
 

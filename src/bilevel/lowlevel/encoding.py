@@ -166,9 +166,9 @@ def _numbers(roles: Mapping[str, Role], label_only: bool) -> list[Number]:
 class ObjectLink(msgspec.Struct, frozen=True, order=True, omit_defaults=True):
     """An object that the network sees when it does an action, although that does not name it.
 
-    It is the end of a row: of the objects that share a fact with an argument, the first are near an argument, and each
-    other one is near one of them; the farthest is seen in the place of an argument. Or, where no fact is given, it is
-    the nearest to the agent, and seen besides the arguments.
+    It is the end of a row: of the objects that share a fact with an argument, the first are near the argument in whose
+    place the farthest is seen, and each other one is near one of them. Or, where no fact is given, it is the nearest to
+    the agent, and seen besides the arguments.
     """
 
     action: str
@@ -178,7 +178,7 @@ class ObjectLink(msgspec.Struct, frozen=True, order=True, omit_defaults=True):
     where: tuple[str, ...] = ()  # what must hold of each of them: predicates with one argument
     given: tuple[str, ...] = ()  # and of the argument
     within: float | None = None  # so far from the next one, or from the agent, in the unit of positions
-    first: float | None = None  # so far from an argument, if that is another distance
+    first: float | None = None  # so far from that argument, if that is another distance
     instead: str = ""  # of which parameter of the action the farthest is seen
 
     def __str__(self) -> str:
