@@ -51,7 +51,7 @@ class Gacha(TrayWorld):
 
     The button makes a block when the box is empty and closed. A block of any colour belongs on the tray of its colour,
     where it replaces the one before. `draw` says among which colours nature draws: all, or those whose trays are empty.
-    What is seen of a tray is where its next free spot is, or with another `tray_position` always its first.
+    What is seen of a tray is where its first spot is, or with another `tray_position` its next free one.
     """
 
     scene_spec = SPEC
@@ -64,7 +64,7 @@ class Gacha(TrayWorld):
     state: GachaState
     spots = 2  # so that a second block can be put down before the first is taken away
     pitch = 0.05
-    options: ClassVar[Options] = {"draw": DRAWS, "tray_position": trays.TRAY_POSITIONS[::-1]}
+    options: ClassVar[Options] = {"draw": DRAWS, "tray_position": trays.TRAY_POSITIONS}
     draw: str
 
     def name_objects(self) -> dict[str, list[str]]:
