@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from itertools import product
 
 from bilevel.planning.planner import PlanStep
+from bilevel.symbolic.axioms import successors
 from bilevel.symbolic.domain import Action, Domain, Facts, Problem
 from bilevel.symbolic.plans import NaturesMove, Plan, validate
-from bilevel.symbolic.semantics import GroundAction, ground, is_solved, successors
+from bilevel.symbolic.semantics import GroundAction, ground, is_solved
 
 StateActions = dict[Facts, dict[Action, set[Facts]]]  # each state's actions and the states they may lead to
 

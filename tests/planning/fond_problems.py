@@ -8,8 +8,8 @@ from itertools import product
 
 from exact_fond import all_actions
 
+from bilevel.symbolic.axioms import successors
 from bilevel.symbolic.domain import Atom, Domain, Facts, Outcome, Parameter, Predicate, Problem, Schema
-from bilevel.symbolic.semantics import successors
 
 ARITIES = {"p": 0, "q": 0, "r": 1, "s": 1, "t": 2}
 PREDICATES = {

@@ -12,6 +12,7 @@ from bilevel.planning.placeholders import Finite, remember_newest
 from bilevel.planning.planner import Deadline, NoModel
 from bilevel.planning.planners import PlannedPolicy
 from bilevel.planning.strong_cyclic import PolicyKind, check_policy, is_proved
+from bilevel.symbolic.axioms import successors
 from bilevel.symbolic.domain import Action, Domain, Facts, Problem
 from bilevel.symbolic.pddl import parse_domain, parse_problem
 from bilevel.symbolic.semantics import (
@@ -20,7 +21,6 @@ from bilevel.symbolic.semantics import (
     natures_choices,
     progress,
     substitute_all,
-    successors,
 )
 from bilevel.tabletop.problems import gacha_problem, shipped_domain
 

@@ -18,9 +18,10 @@ from hypothesis import strategies as st
 from bilevel.planning.grounding import Grounding, GroundProblem
 from bilevel.planning.planner import Deadline, Status, TimeUp
 from bilevel.planning.search import cheapest_first, flips_of, path_to, plan_by_flips, search
+from bilevel.symbolic.axioms import successors
 from bilevel.symbolic.domain import Atom, Domain, Problem
 from bilevel.symbolic.pddl import compiled, parse_domain, parse_problem
-from bilevel.symbolic.semantics import cost_of, progress, successors
+from bilevel.symbolic.semantics import cost_of, progress
 from bilevel.tabletop.problems import shipped_domain
 
 PATIENT = settings(max_examples=150, deadline=None)

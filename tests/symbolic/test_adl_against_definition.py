@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from slow_adl import ARITIES, CONSTANTS, OBJECTS, TYPES, RandomAdl, fitting, holds, successors, written
 
-from bilevel.symbolic import semantics
+from bilevel.symbolic import axioms
 from bilevel.symbolic.domain import Action, BadInput, Domain, Facts, Problem
 from bilevel.symbolic.pddl import parse_for_planning, users_action
 from bilevel.symbolic.semantics import ground, is_solved
@@ -33,7 +33,7 @@ def compiled_successors(domain: Domain, problem: Problem, state: Facts) -> dict[
             action = ground(schema, arguments)
             name = users_action(Action(schema.name, arguments))
             if action is not None and action.condition.holds(state):
-                after = frozenset(semantics.successors(state, action, domain, objects))
+                after = frozenset(axioms.successors(state, action, domain, objects))
                 found.setdefault(name, set()).add(after)
     return found
 

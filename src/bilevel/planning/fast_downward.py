@@ -93,7 +93,7 @@ def determinise(domain: Domain, problem: Problem) -> tuple[Domain, Problem, dict
     """
     schemas: dict[str, Schema] = {}
     origins: dict[str, Origin] = {}
-    for schema in domain.schemas.values():
+    for schema in (*domain.schemas.values(), *domain.axioms):
         for index, outcome in enumerate(schema.outcomes):
             if outcome.new:
                 what = "makes new objects, which Fast Downward cannot plan for; use the planner 'search'"
@@ -105,6 +105,7 @@ def determinise(domain: Domain, problem: Problem) -> tuple[Domain, Problem, dict
                 name, untyped, schema.precondition | types, (bare,), schema.negative_precondition, schema.cost
             )
             origins[name] = schema, index
+    axioms = tuple(schemas.pop(name) for name, (origin, _) in origins.items() if origin in domain.axioms)
     kinds = {p.type for schema, index in origins.values() for p in schema.parameters + schema.outcomes[index].chosen}
     arities = {predicate.name: predicate.arity for predicate in domain.predicates.values()}
     arities |= dict.fromkeys((TYPE + kind for kind in sorted(kinds)), 1)
@@ -113,6 +114,7 @@ def determinise(domain: Domain, problem: Problem) -> tuple[Domain, Problem, dict
     facts = {Atom(TYPE + kind, (o,)) for kind in kinds for o, own in objects.items() if domain.is_subtype(own, kind)}
     constants, others = dict.fromkeys(domain.constants, ROOT_TYPE), dict.fromkeys(problem.objects, ROOT_TYPE)
     domain = replace(domain, predicates=predicates, schemas=schemas, types={}, constants=constants, events={})
+    domain = replace(domain, axioms=axioms)
     return domain, replace(problem, objects=others, state=problem.state | facts), origins
 
 

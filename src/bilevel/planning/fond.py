@@ -56,8 +56,11 @@ class Link(NamedTuple):
         return self.outcome.apply(self.node.state)
 
     def regress(self, condition: int) -> int:
-        """What must hold before the outcome so that the condition, which holds in `state`, holds after it."""
-        return condition & ~self.outcome.add
+        """What must hold before the outcome so that the condition, which holds in `state`, holds after it.
+
+        Where facts are derived, all that holds is taken to matter.
+        """
+        return self.node.state if self.outcome.close else condition & ~self.outcome.add
 
 
 class PartialPolicy:

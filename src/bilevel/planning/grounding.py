@@ -11,13 +11,14 @@ works in every state that has more bits set, and an outcome that sets no bit tha
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
-from itertools import groupby, islice, pairwise, product
+from itertools import chain, groupby, islice, pairwise, product
 
 from bilevel.planning.planner import Deadline, PlanStep
-from bilevel.symbolic.domain import EQUALITY, NO_FACTS, Action, Atom, Domain, Outcome, Problem, Schema, is_variable
+from bilevel.symbolic.axioms import Instances, levels
+from bilevel.symbolic.domain import NO_FACTS, Action, Atom, Domain, Outcome, Problem
 from bilevel.symbolic.packed import no_garbage_collection
 from bilevel.symbolic.semantics import (
     Condition,
@@ -25,9 +26,7 @@ from bilevel.symbolic.semantics import (
     bind_outcome,
     cost_of,
     fresh_names,
-    ground,
     makes_object,
-    substitute,
 )
 
 # Holds of a pool object once an action has made it; the space keeps it apart from any predicate of a domain.
@@ -82,10 +81,12 @@ class GroundOperator:
     add: int
     delete: int
     cost: float = 1
+    close: Callable[[int], int] | None = field(default=None, compare=False)  # sets the bits of derived facts
 
     def apply(self, state: int) -> int:
         """Return the state after it."""
-        return state & ~self.delete | self.add
+        after = state & ~self.delete | self.add
+        return self.close(after) if self.close else after
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +110,7 @@ class GroundTask:
     owners: tuple[FondAction, ...]
     state: int
     goal: int
+    axioms: Sequence[GroundOperator] = ()  # the first sets every bit for the absence of derived facts
 
     @property
     def has_costs(self) -> bool:
@@ -139,6 +141,11 @@ class GroundProblem:
         self.atoms = sorted(changing)
         self._numbers = {atom: number for number, atom in enumerate(self.atoms)}
         self._absent = sum([1 << 2 * number for number in self._numbers.values()])  # every bit for absence
+        derived = [atom for atom in self.atoms if atom.predicate in domain.derived]
+        self._derived = self.mask((), derived)  # every bit for the absence of a derived fact
+        level = levels(domain.axioms)
+        self._strata: list[list[GroundOperator]] = [[] for _ in {*level.values()}]
+        close = self._close if domain.axioms else None
         self.operators: list[GroundOperator] = []
         self._achievers: dict[int, list[int]] = {}  # the operators that set a bit
         for step, condition, outcome in found:
@@ -146,14 +153,29 @@ class GroundProblem:
             if condition.negative.isdisjoint(self._constant):
                 needed = self.mask(condition.positive - self._constant, condition.negative & changing)
                 effect = self.mask(outcome.add, outcome.delete - outcome.add)
+                if step.action.name in level:
+                    axiom = GroundOperator(step, needed, effect, self._opposite(effect), 0)
+                    self._strata[level[step.action.name]].append(axiom)
+                    continue
                 for bit in bits_of(effect):
                     self._achievers.setdefault(bit, []).append(len(self.operators))
-                self.operators.append(GroundOperator(step, needed, effect, self._opposite(effect), costs[step.action]))
+                cost = costs[step.action]
+                self.operators.append(GroundOperator(step, needed, effect, self._opposite(effect), cost, close))
 
     def mask(self, present: Iterable[Atom], absent: Iterable[Atom]) -> int:
         """Return the bits of these changing facts."""
         numbers = self._numbers
         return sum([2 << 2 * numbers[atom] for atom in present]) + sum([1 << 2 * numbers[atom] for atom in absent])
+
+    def _close(self, state: int) -> int:
+        """Return the state with the bits that derived facts have in it."""
+        state = state & ~self._opposite(self._derived) | self._derived
+        for axioms in self._strata:
+            while applicable := [axiom for axiom in axioms if axiom.precondition & state == axiom.precondition]:
+                for axiom in applicable:
+                    state = axiom.apply(state)
+                axioms = [axiom for axiom in axioms if not axiom.add & state]
+        return state
 
     def _opposite(self, mask: int) -> int:
         """Absence for presence, and presence for absence."""
@@ -177,10 +199,11 @@ class GroundProblem:
         state = self.mask(holding - self._constant, (atom for atom in self.atoms if atom not in holding))
         goal = self.mask(problem.goal - self._constant, problem.negative_goal.intersection(numbers))
         constant = state & ~self._opposite(sum([1 << bit for bit in self._achievers]))
+        constant &= ~(self._derived | self._opposite(self._derived))
         impossible = self._opposite(constant)
         if goal & impossible:
             return None
-        relevant = self._relevant(goal & ~constant, constant, impossible, deadline)
+        relevant = -1 if self._strata else self._relevant(goal & ~constant, constant, impossible, deadline)
         actions: dict[object, FondAction] = {}
         for action, operators in groupby(self.operators, lambda operator: operator.step.action):
             outcomes: dict[object, GroundOperator] = {}
@@ -188,14 +211,16 @@ class GroundProblem:
                 deadline.check()
                 if not operator.precondition & impossible:
                     masks = operator.precondition & relevant, operator.add & relevant, operator.delete & relevant
-                    outcomes.setdefault(masks, GroundOperator(operator.step, *masks, operator.cost))
+                    outcomes.setdefault(masks, GroundOperator(operator.step, *masks, operator.cost, operator.close))
             if outcomes:
                 kept = tuple(outcomes.values())
                 actions.setdefault(frozenset(outcomes), FondAction(action, kept[0].precondition, kept))
         every = [(outcome, owner) for owner in actions.values() for outcome in owner.outcomes]
         useful = [(outcome, owner) for outcome, owner in every if outcome.add & ~outcome.precondition]
         kept_operators, owners = tuple([outcome for outcome, _ in useful]), tuple([owner for _, owner in useful])
-        return GroundTask(self.atoms, kept_operators, owners, state & relevant, goal & relevant)
+        nothing = GroundOperator(PlanStep(Action("")), 0, self._derived, 0, 0)
+        axioms = [nothing, *chain.from_iterable(self._strata)] if self._strata else []
+        return GroundTask(self.atoms, kept_operators, owners, state & relevant, goal & relevant, axioms)
 
     def _relevant(self, goal: int, constant: int, impossible: int, deadline: Deadline) -> int:
         """Return the changing bits that the goal, or an operator that sets a relevant one, asks for."""
@@ -240,7 +265,6 @@ def makers_of_new_objects(domain: Domain, problem: Problem) -> list[str]:
 
 
 Instance = tuple[PlanStep, Condition, Outcome]  # one way a step can go, in facts
-Binding = Mapping[str, str]
 
 
 class _Grounder:
@@ -248,41 +272,23 @@ class _Grounder:
 
     def __init__(self, domain: Domain, problem: Problem, deadline: Deadline, new_objects: int) -> None:
         self._domain, self._deadline = domain, deadline
+        self._schemas = (*domain.schemas.values(), *domain.axioms)
         self._objects = problem.all_objects(domain)
         self._pools = _make_pools(domain, self._objects, new_objects)
         pooled = {name: kind for kind, pool in self._pools.items() for name in pool}
         self._before = {name: before for pool in self._pools.values() for before, name in pairwise(["", *pool])}
         self._known = {**self._objects, **pooled}
-        self._constants = {name: name for name in domain.constants}
-        is_subtype, known, old = domain.is_subtype, self._known, self._objects
-        self._objects_of = cache(lambda kind: {name: None for name, its in known.items() if is_subtype(its, kind)})
-        self._old = cache(lambda kind: [name for name, its in old.items() if is_subtype(its, kind)])
-        self._allowed = {schema.name: self._allowed_in(schema) for schema in domain.schemas.values()}
+        self._old = cache(lambda kind: [name for name, its in self._objects.items() if domain.is_subtype(its, kind)])
         self._reached = dict.fromkeys(sorted(problem.state))
         self._agenda = list(self._reached)
-        self._taken_up: dict[tuple[object, ...], list[Atom]] = {}  # by predicate; by predicate, place and term
-        self._seen: set[Action] = set()
         self._found: list[Instance] = []
 
     def reach(self) -> list[Instance]:
         """Every instance whose positive precondition can be reached, in the order of schemas and objects."""
-        watchers: dict[str, list[tuple[Schema, Atom, list[Atom]]]] = {}  # a condition, and the others of its schema
-        for schema in self._domain.schemas.values():
-            conditions = sorted(atom for atom in schema.precondition if atom.predicate != EQUALITY)
-            for place, condition in enumerate(conditions):
-                others = conditions[:place] + conditions[place + 1 :]
-                watchers.setdefault(condition.predicate, []).append((schema, condition, others))
-            if not conditions:
-                self._instantiate(schema, {})
-        for atom in self._agenda:  # grows while it is read
-            for key in ((atom.predicate,), *((atom.predicate, *each) for each in enumerate(atom.terms))):
-                self._taken_up.setdefault(key, []).append(atom)
-            for schema, condition, others in watchers.get(atom.predicate, ()):
-                binding = _extended(self._constants, condition, atom, self._allowed[schema.name])
-                if binding is not None:
-                    for found in self._join(schema, others, binding):
-                        self._instantiate(schema, found)
-        places = {name: place for place, name in enumerate(self._domain.schemas)}
+        instances = Instances(self._schemas, self._domain, self._known, self._deadline.check)
+        for action in instances.among(self._agenda, self._reached):
+            self._determinise(action)
+        places = {schema.name: place for place, schema in enumerate(self._schemas)}
         rank = {name: index for index, name in enumerate(self._known)}
 
         def order(instance: Instance) -> tuple[int, list[int], int, list[int]]:
@@ -291,54 +297,6 @@ class _Grounder:
 
         self._deadline.check()
         return sorted(self._found, key=order)
-
-    def _allowed_in(self, schema: Schema) -> dict[str, Collection[str]]:
-        """Return the objects that each parameter may be; `(= ?x table)` settles ?x."""
-        allowed: dict[str, Collection[str]] = {each.name: self._objects_of(each.type) for each in schema.parameters}
-        for atom in schema.precondition:
-            if atom.predicate == EQUALITY and not all(map(is_variable, atom.terms)):
-                one, other = (allowed.get(term, (term,)) for term in atom.terms)
-                both = [name for name in one if name in other]
-                allowed |= dict.fromkeys(atom.terms, both)
-        return allowed
-
-    def _join(self, schema: Schema, conditions: Sequence[Atom], binding: Binding) -> Iterator[Binding]:
-        """Every extension of the binding under which the conditions have been reached; the rarest goes first."""
-        self._deadline.check()
-        open_conditions = []
-        for condition in conditions:
-            if not binding.keys() >= {*condition.terms}:
-                open_conditions.append(condition)
-            elif substitute(condition, binding) not in self._reached:
-                return
-        if not open_conditions:
-            yield binding
-            return
-        candidates = [self._candidates(condition, binding) for condition in open_conditions]
-        rarest = min(range(len(candidates)), key=lambda index: len(candidates[index]))
-        condition = open_conditions.pop(rarest)
-        for atom in candidates[rarest]:
-            extended = _extended(binding, condition, atom, self._allowed[schema.name])
-            if extended is not None:
-                yield from self._join(schema, open_conditions, extended)
-
-    def _candidates(self, condition: Atom, binding: Binding) -> Sequence[Atom]:
-        """The shortest list at hand that has every fact which the condition can be, with the terms that are known."""
-        predicate, terms = condition
-        keys = [(predicate, place, binding[term]) for place, term in enumerate(terms) if term in binding]
-        return min((self._taken_up.get(key, []) for key in [(predicate,), *keys]), key=len)
-
-    def _instantiate(self, schema: Schema, binding: Binding) -> None:
-        """Every instance of the schema under the binding; parameters it leaves open range over what is allowed."""
-        names, allowed = [parameter.name for parameter in schema.parameters], self._allowed[schema.name]
-        for arguments in product(*([binding[name]] if name in binding else allowed[name] for name in names)):
-            self._deadline.check()
-            action = Action(schema.name, arguments)
-            if action not in self._seen:
-                self._seen.add(action)
-                grounded = ground(schema, arguments)
-                if grounded is not None:
-                    self._determinise(grounded)
 
     def _determinise(self, action: GroundAction) -> None:
         """One instance for every outcome and every choice of nature in it; what these add is reached."""
@@ -377,14 +335,3 @@ def _make_pools(domain: Domain, objects: Mapping[str, str], size: int) -> dict[s
             taken = set(objects).union(*pools.values())
             pools[variable.type] = [*islice(fresh_names(variable.type, taken), size)]
     return pools
-
-
-def _extended(
-    binding: Binding, condition: Atom, atom: Atom, allowed: Mapping[str, Collection[str]]
-) -> dict[str, str] | None:
-    """The binding extended so that the condition becomes the atom, with what is allowed, if that is possible."""
-    extended = dict(binding)
-    for term, name in zip(condition.terms, atom.terms, strict=True):
-        if name not in allowed.get(term, (term,)) or extended.setdefault(term, name) != name:
-            return None
-    return extended

@@ -13,6 +13,7 @@ from enum import Enum
 from pathlib import Path
 from typing import NamedTuple
 
+from bilevel.symbolic.axioms import outcome_in
 from bilevel.symbolic.domain import Action, BadInput, Domain, Facts, Outcome, Problem
 from bilevel.symbolic.semantics import Condition, GroundAction, bind_outcome, ground_action, is_solved, progress
 
@@ -161,7 +162,7 @@ def without_needless_steps(
             step, action, outcome = move
             # nature's new objects cannot be used before they are made
             if action.condition.holds(state) and objects.issuperset(step.action.arguments):
-                state = progress(state, outcome)
+                state = progress(state, outcome_in(state, outcome, domain, problem.all_objects(domain)))
                 objects.update(value for _, value in step.choice)
                 shorter.append(move)
         if is_solved(problem, state):

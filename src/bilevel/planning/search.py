@@ -60,7 +60,7 @@ def search(
 
 def plan_for_task(task: GroundTask, deadline: Deadline, breadth_first_states: int) -> list[GroundOperator] | None:
     """Return a plan, by the first way that comes to an end; `None` where there is none."""
-    flips = None if task.has_costs else flips_of(task, deadline)
+    flips = None if task.has_costs or task.axioms else flips_of(task, deadline)
     if flips is not None:
         return plan_by_flips(task, flips, deadline)
     found = cheapest_first(task, deadline, breadth_first_states)
@@ -174,12 +174,12 @@ class RelaxedPlans:
     """The FF heuristic: how many operators a plan needs if nothing is ever deleted."""
 
     def __init__(self, task: GroundTask, deadline: Deadline) -> None:
-        self._goal = task.goal
-        self._costs = [operator.cost for operator in task.operators] if task.has_costs else None
-        self._adds = [operator.add for operator in task.operators]
-        self._conditions = [[*bits_of(operator.precondition)] for operator in task.operators]
+        self._goal, operators = task.goal, [*task.operators, *task.axioms]
+        self._costs = [operator.cost for operator in operators] if task.has_costs else None
+        self._adds = [operator.add for operator in operators]
+        self._conditions = [[*bits_of(operator.precondition)] for operator in operators]
         groups: dict[int, list[int]] = {}
-        for index, operator in enumerate(task.operators):
+        for index, operator in enumerate(operators):
             deadline.check()
             groups.setdefault(operator.precondition, []).append(index)
         self._groups = [*groups.values()]  # of operators with the same condition

@@ -18,9 +18,10 @@ from enum import Enum
 
 from bilevel.planning.placeholders import remember_newest
 from bilevel.planning.planner import ContingentPolicy, Deadline, NoModel
+from bilevel.symbolic.axioms import successors
 from bilevel.symbolic.domain import Action, BadInput, Domain, Facts, Problem
 from bilevel.symbolic.exploration import Choice, PolicyGraph, explore_policy
-from bilevel.symbolic.semantics import Condition, bind_outcome, ground_action, is_solved, natures_choices, successors
+from bilevel.symbolic.semantics import Condition, bind_outcome, ground_action, is_solved, natures_choices
 
 MAX_STATES = 100_000
 
@@ -123,7 +124,7 @@ def _story(graph: ActionGraph, state: Facts) -> str:
 def is_proved(domain: Domain, problem: Problem, policy: ContingentPolicy, deadline: Deadline) -> bool:
     """Whether there is such a proof; a policy without one need not be wrong."""
     distances = [decision.distance for decision in policy.decisions]
-    if distances != sorted(distances) or min(distances, default=1) < 1:
+    if domain.axioms or distances != sorted(distances) or min(distances, default=1) < 1:
         return False
     try:
         domain, problem, _ = remember_newest(domain, problem)

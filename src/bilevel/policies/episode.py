@@ -24,6 +24,7 @@ from bilevel.rules.explanation import sentence
 from bilevel.rules.matching import Match
 from bilevel.rules.rule_policy import RulePolicy
 from bilevel.rules.traces import MOST_LOOKED_PAST, explain_change, implied_types
+from bilevel.symbolic.axioms import outcome_in
 from bilevel.symbolic.domain import NO_FACTS, Action, BadInput, Domain, Facts, Problem
 from bilevel.symbolic.pddl import compiled, parse_problem, users_action, write_problem
 from bilevel.symbolic.semantics import GroundAction, ground, ground_action, progress
@@ -249,7 +250,8 @@ def attribute_changes(
         if action is None:
             return not domain.schemas or bool(explain_change(domain, before, after, objects))
         if not any(outcome.chosen for outcome in action.outcomes):
-            return any(progress(before, outcome) == after for outcome in action.outcomes)
+            results = (outcome_in(before, outcome, domain, objects) for outcome in action.outcomes)
+            return any(progress(before, outcome) == after for outcome in results)
         return any(each.action == action.action for each, _ in explain_change(domain, before, after, objects))
 
     found: list[AttributedChange] = []

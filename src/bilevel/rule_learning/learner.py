@@ -30,7 +30,8 @@ from bilevel.rules.derived import MARK, PATH, can_be_chained, path_of, path_pred
 from bilevel.rules.learning import lifted_order
 from bilevel.rules.matching import Binding, bind_action, direct_waits, free_variables, predecessors, unify
 from bilevel.rules.rule import GoalOrder, Rule, canonical
-from bilevel.symbolic.domain import Action, Atom, Domain, Facts, Parameter, is_variable
+from bilevel.symbolic.axioms import outcome_in
+from bilevel.symbolic.domain import Action, Applied, Atom, Domain, Facts, Parameter, is_variable
 from bilevel.symbolic.semantics import ground_action, substitute, substitute_all
 
 MOST_BASES = 10  # rules at the same distance from their goals, of which the shortest is taken
@@ -146,9 +147,9 @@ class Lesson:
         """Return whether the rule fires in a state."""
         return bool(hits_of(rule, self, np.arange(self.space.size) == state))
 
-    def way(self, state: int) -> list[Action]:
+    def way(self, state: int) -> list[Applied]:
         """Return a way to the goal: to the nearest state from which the rules reach it, then as they go."""
-        found: list[Action] = []
+        found: list[Applied] = []
         while not self.done[state] and len(found) < MOST_STEPS:
             after = self.space.after[state].tolist()
             if self.distance[state]:
@@ -157,7 +158,9 @@ class Lesson:
             else:
                 as_ruled = (hit.action for hit in self.hits if hit.states[state])
                 action = min(as_ruled, key=lambda action: int(self.stage[after[action]]))
-            found.append(self.space.actions[action])
+            grounded, domain = ground_action(self.space.domain, self.space.actions[action]), self.space.domain
+            reasons = outcome_in(self.space.facts(state), grounded.outcomes[0], domain, self.space.objects).reasons
+            found += [(domain.schemas[grounded.action.name], grounded.action.arguments), *reasons]
             state = after[action]
         return found
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 
 from bilevel.rules.rule import Rule
-from bilevel.symbolic.domain import EQUALITY, Action, Atom, Domain, Parameter, is_variable
+from bilevel.symbolic.domain import EQUALITY, Action, Applied, Atom, Domain, Parameter, is_variable
 from bilevel.symbolic.semantics import substitute, substitute_all
 
 
@@ -54,20 +54,23 @@ class _Variables:
         return substitute(atom, self.objects)
 
 
-def lifted_rule(goal: Atom, actions: Sequence[Action], objects: Mapping[str, str], domain: Domain) -> Rule:
-    """Return the rule for the first of the actions, which lead to the goal."""
+def lifted_rule(goal: Atom, way: Sequence[Applied], objects: Mapping[str, str], domain: Domain) -> Rule:
+    """Return the rule for the first of the actions that lead to the goal, with axioms between where facts follow."""
     variables = _Variables(domain, objects)
     names = variables.new(domain.predicates[goal.predicate].parameters, goal.terms)
     goal = Atom(goal.predicate, tuple(names.values()))
     needs, absent = {goal}, set[Atom]()
     head = Action("")
-    for action in reversed(actions):
-        schema = domain.schemas[action.name]
-        names = variables.new(schema.parameters, action.arguments)
+    for schema, arguments in reversed(way):
+        names = variables.new(schema.parameters, arguments)
         head = Action(schema.name, tuple(names.values()))
         outcome = schema.outcomes[0]
         adds, deletes = (substitute_all(atoms, names) for atoms in (outcome.add, outcome.delete))
-        for made, wanted in ((adds, needs), (deletes - adds, absent)):
+        effects = ((adds, needs), (deletes - adds, absent))
+        grounded = [[{*map(variables.ground, atoms)} for atoms in pair] for pair in effects]
+        if schema.name not in domain.schemas and all(made.isdisjoint(wanted) for made, wanted in grounded):
+            continue
+        for made, wanted in effects:
             for atom in sorted(wanted):
                 same = [each for each in sorted(made) if variables.ground(each) == variables.ground(atom)]
                 if same:

@@ -18,6 +18,7 @@ from bilevel.rule_learning.spaces import Space
 from bilevel.rules.matching import direct_waits, goals_in_turn
 from bilevel.rules.rule import GoalOrder, Rule, orders_of
 from bilevel.rules.solving import final_state, solve
+from bilevel.symbolic.axioms import close
 from bilevel.symbolic.domain import Atom, Domain, Problem
 from bilevel.symbolic.packed import no_garbage_collection
 
@@ -148,7 +149,7 @@ def _counterexample(
         while smaller is not None and found is None and size > 1:
             size = (size + 1) // 2
             for place in range(0, len(parts), size):
-                left = _without(smaller, parts[place : place + size])
+                left = _without(domain, smaller, parts[place : place + size])
                 if found is None and left != smaller and fails(left):
                     smaller = left
         if found is not None:
@@ -156,7 +157,7 @@ def _counterexample(
     return None
 
 
-def _without(problem: Problem, parts: Sequence[str | Atom]) -> Problem:
+def _without(domain: Domain, problem: Problem, parts: Sequence[str | Atom]) -> Problem:
     """Return the problem without some of its goals and objects, and what is said of these."""
     objects = {name: kind for name, kind in problem.objects.items() if name not in parts}
     gone = problem.objects.keys() - objects.keys()
@@ -164,7 +165,7 @@ def _without(problem: Problem, parts: Sequence[str | Atom]) -> Problem:
         frozenset(atom for atom in atoms if gone.isdisjoint(atom.terms))
         for atoms in (problem.state, problem.goal.difference(part for part in parts if isinstance(part, Atom)))
     )
-    return replace(problem, objects=objects, state=state, goal=goal)
+    return replace(problem, objects=objects, state=close(state, domain, {**domain.constants, **objects}), goal=goal)
 
 
 def _first_spaces(domain: Domain, problems: Sequence[Problem], deadline: Deadline) -> Iterator[Space]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from bilevel.planning.grounding import GroundProblem
 from bilevel.planning.planner import Deadline
 from bilevel.rules.derived import MARK, PATH, path_lengths
-from bilevel.symbolic.domain import Action, Atom, Domain, Problem
+from bilevel.symbolic.domain import Action, Atom, Domain, Facts, Problem
 
 FAR = np.iinfo(np.int32).max  # from a goal that cannot be reached
 
@@ -146,6 +146,10 @@ class Space:
             frontier &= inside & (found == FAR)
             found[frontier] = length
         return found
+
+    def facts(self, state: int) -> Facts:
+        """Return what holds in a state."""
+        return frozenset(atom for atom, column in self._columns.items() if column[state])
 
     def all_hold(self, atoms: Iterable[Atom]) -> States:
         """Return in which states all of these atoms hold."""

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
-from itertools import accumulate, chain, islice
+from itertools import chain, islice
 from operator import or_
 from typing import NamedTuple
 
@@ -31,10 +31,11 @@ from bilevel.rules.solving import Solution, Stop, final_state, solve
 from bilevel.rules.state_graph import Situation, StateGraph
 from bilevel.rules.traces import PlanFor, TraceStep
 from bilevel.rules.verify import counterexample
+from bilevel.symbolic.axioms import outcome_in
 from bilevel.symbolic.domain import Atom, Domain, Facts, Problem
 from bilevel.symbolic.packed import no_garbage_collection
 from bilevel.symbolic.plans import listed
-from bilevel.symbolic.semantics import ground_action, progress, substitute_all
+from bilevel.symbolic.semantics import ground_action, substitute_all
 
 MAX_STATES = 2_000
 BUDGET = 3_000_000  # states with goals, or instances of rules: a minute or two
@@ -269,8 +270,10 @@ class Completer:
                 goal = frozenset({fact})
                 plan = plan_for(self.domain, replace(problem, objects=own, state=state, goal=goal)) or ()
                 self._failures += not plan
-                states = accumulate(plan, lambda here, step: progress(here, step[1]), initial=state)
-                steps = [TraceStep(here, *step, goal) for here, step in zip(states, plan, strict=False)]
+                steps = list[TraceStep]()
+                for action, outcome in plan:
+                    here = steps[-1].next_state if steps else state
+                    steps.append(TraceStep(here, action, outcome_in(here, outcome, self.domain, objects), goal))
                 if self._learn(steps, objects, is_small=False):
                     return True
         return False

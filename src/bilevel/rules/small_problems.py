@@ -21,6 +21,7 @@ from typing import Any
 from bilevel.rules.matching import narrowest_join
 from bilevel.rules.rule import Rule
 from bilevel.rules.state_graph import StateGraph
+from bilevel.symbolic.axioms import close, outcome_in
 from bilevel.symbolic.domain import EQUALITY, Atom, BadInput, Domain, Facts, Problem
 from bilevel.symbolic.plans import Nature
 from bilevel.symbolic.semantics import bind_outcome, fresh_names, ground, progress, substitute, substitute_all
@@ -119,11 +120,12 @@ def grow(problem: Problem, domain: Domain, counts: Size) -> Problem:
         for together in zip(*(clones[term] for term in replaced), strict=False):
             state.add(substitute(atom, dict(zip(replaced, together, strict=True))))
     known = objects.keys() | domain.constants.keys()
+    facts = frozenset(atom for atom in state if known >= set(atom.terms))
     return Problem(
         ", ".join([problem.name, *(f"{key}={count}" for key, count in counts.items())]),
         problem.domain_name,
         objects,
-        state=frozenset(atom for atom in state if known >= set(atom.terms)),
+        state=close(facts, domain, {**domain.constants, **objects}),
         goal=frozenset(atom for atom in problem.goal if known >= set(atom.terms)),
     )
 
@@ -268,7 +270,8 @@ def _random_step(domain: Domain, nature: Nature, state: Facts, rng: random.Rando
         for action in (ground(schema, names) for names in islice(well_typed, MOST_DRAWN)):
             if action is not None and action.condition.holds(state):
                 move = nature.move(schema)
-                return progress(state, bind_outcome(action.outcomes[move.outcome], move.binding))
+                outcome = bind_outcome(action.outcomes[move.outcome], move.binding)
+                return progress(state, outcome_in(state, outcome, domain, objects))
     return state
 
 

@@ -10,6 +10,7 @@ from enum import Enum
 from bilevel.rules.engine import RuleEngine, effects_of
 from bilevel.rules.engine.executor import ExecutorStatus
 from bilevel.rules.rule import Rule
+from bilevel.symbolic.axioms import close
 from bilevel.symbolic.domain import Atom, Domain, Facts, Problem
 from bilevel.symbolic.packed import PackedProblem, no_garbage_collection
 from bilevel.symbolic.plans import Nature, NaturesMove, Plan
@@ -131,4 +132,4 @@ def final_state(domain: Domain, problem: Problem, plan: Plan) -> tuple[Facts, di
         added, deleted = effects_of(domain, action, move)
         state -= deleted
         state |= added
-    return frozenset(state), objects
+    return close(frozenset(state), domain, objects), objects

@@ -21,6 +21,7 @@ from typing import NamedTuple
 from bilevel.rules.engine import LENGTH, RuleEngine
 from bilevel.rules.matching import direct_waits, goals_in_turn
 from bilevel.rules.rule import Rule, orders_of
+from bilevel.symbolic.axioms import outcome_in
 from bilevel.symbolic.domain import NO_FACTS, Action, Atom, BadInput, Domain, Facts, Outcome, Problem, Schema
 from bilevel.symbolic.exploration import Choice, PolicyGraph, distances, explore_policy
 from bilevel.symbolic.semantics import (
@@ -121,7 +122,7 @@ class StateGraph:
         for outcome in grounded.outcomes if grounded.condition.holds(facts) else ():
             for choice in natures_choices(outcome, self.domain, objects):
                 new = tuple((choice[v.name], v.type) for v in outcome.chosen if choice[v.name] not in objects)
-                bound = bind_outcome(outcome, choice)
+                bound = outcome_in(facts, bind_outcome(outcome, choice), self.domain, objects | dict(new))
                 results.setdefault(self.number(Situation(progress(facts, bound), made + new)), bound)
         return results
 

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from bilevel.progress import Callback, Progress, silent
 from bilevel.rules.matching import Binding, join, unify
+from bilevel.symbolic.axioms import outcome_in
 from bilevel.symbolic.domain import (
     EQUALITY,
     NO_FACTS,
@@ -236,8 +237,10 @@ def explain_change(domain: Domain, before: Facts, after: Facts, objects: Mapping
             for binding in _explaining_bindings(domain, schema, outcome, before, after, objects):
                 action = ground(schema, tuple(binding[parameter.name] for parameter in schema.parameters))
                 bound = bind_outcome(outcome, binding)
-                if action and action.condition.holds(before) and progress(before, bound) == after:
-                    found[action.action, bound] = (action, bound)
+                if action and action.condition.holds(before):
+                    bound = outcome_in(before, bound, domain, objects)
+                    if progress(before, bound) == after:
+                        found[action.action, bound] = (action, bound)
     return [found[key] for key in sorted(found, key=lambda key: (key[0], sorted(key[1].add), sorted(key[1].delete)))]
 
 
@@ -248,7 +251,7 @@ def _explaining_bindings(
 
     Parameters that this leaves open range over the objects of their type, the first combinations of them.
     """
-    changed = min(before ^ after)
+    changed = min(fact for fact in before ^ after if fact.predicate not in domain.derived)
     starts = (unify(effect, changed) for effect in sorted(outcome.add if changed in after else outcome.delete))
     conditions = [(atom, after) for atom in sorted(outcome.add)]
     conditions += [(atom, before) for atom in sorted(schema.precondition) if atom.predicate != EQUALITY]
@@ -347,8 +350,8 @@ def _pursue(
         for action, hoped in planned:
             move = nature.move(domain.schemas[action.action.name])
             outcome = bind_outcome(action.outcomes[move.outcome], move.binding)
-            steps.append(TraceStep(state, action, outcome, goal))
-            state = progress(state, outcome)
+            steps.append(TraceStep(state, action, outcome_in(state, outcome, domain, nature.objects), goal))
+            state = steps[-1].next_state
             if outcome != hoped:
                 break
     return steps, state

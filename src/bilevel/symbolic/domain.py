@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 ROOT_TYPE = "object"
@@ -76,13 +77,15 @@ class Outcome:
     """One thing an action may do.
 
     `chosen` are the variables of an existential effect: nature binds them, to any object of their type, or, for
-    those listed in `new`, to an object that is seen for the first time.
+    those listed in `new`, to an object that is seen for the first time. In a state an outcome adds and deletes derived
+    facts, too; its `reasons` are, in order and with arguments, the axioms by which they begin or cease to follow.
     """
 
     add: Facts
     delete: Facts
     chosen: tuple[Parameter, ...] = ()
     new: frozenset[str] = frozenset()
+    reasons: tuple[Applied, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,13 +108,17 @@ class Schema:
         return len(self.outcomes) == 1 and not self.outcomes[0].chosen
 
 
+Applied = tuple[Schema, tuple[str, ...]]  # an action or an axiom, and its arguments
+
+
 @dataclass(frozen=True)
 class Domain:
     """Predicates and action schemas over a hierarchy of types (`types` maps each type to its parent).
 
     `adl` is the text of a domain whose actions schemas cannot express, and is for planners alone: for everyone else its
     schemas have parameters, and neither conditions nor effects. `events` are what nature does by itself: no agent can
-    be told to do them, so planners and rules do not know of them.
+    be told to do them, so planners and rules do not know of them. `axioms` say which facts follow from others: what an
+    axiom adds holds where its precondition does, and of these `derived` predicates no state has any other facts.
     """
 
     name: str
@@ -122,6 +129,7 @@ class Domain:
     adl: str = ""
     events: Mapping[str, Schema] = field(default_factory=dict)
     functions: Mapping[str, Predicate] = field(default_factory=dict)
+    axioms: tuple[Schema, ...] = ()
 
     def is_subtype(self, kind: str, ancestor: str) -> bool:
         """Whether every object of type `kind` is one of type `ancestor`."""
@@ -145,17 +153,22 @@ class Domain:
         """Whether an action may make new objects."""
         return any(outcome.new for schema in self.schemas.values() for outcome in schema.outcomes)
 
+    @cached_property
+    def derived(self) -> frozenset[str]:
+        """The predicates whose facts follow from others."""
+        return frozenset(atom.predicate for axiom in self.axioms for atom in axiom.outcomes[0].add)
+
     @property
     def static(self) -> frozenset[str]:
         """The predicates whose facts no action changes."""
-        outcomes = [outcome for schema in self.schemas.values() for outcome in schema.outcomes]
+        outcomes = [outcome for schema in (*self.schemas.values(), *self.axioms) for outcome in schema.outcomes]
         changing = {atom.predicate for outcome in outcomes for atom in outcome.add | outcome.delete}
         return frozenset(self.predicates) - changing
 
     @property
     def named_constants(self) -> frozenset[str]:
         """Constants that a schema mentions by name; rules keep these, as any other object would not do."""
-        schemas = self.schemas.values()
+        schemas = (*self.schemas.values(), *self.axioms)
         atoms = NO_FACTS.union(*(schema.precondition | schema.negative_precondition for schema in schemas))
         atoms = atoms.union(*(outcome.add | outcome.delete for schema in schemas for outcome in schema.outcomes))
         return frozenset(term for atom in atoms for term in atom.terms if not is_variable(term))

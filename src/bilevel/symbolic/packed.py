@@ -137,7 +137,7 @@ class PackedActions(Sequence[Action]):
 def packed_problem(data: bytes, domain: Domain) -> PackedProblem | None:
     """Return the problem of a text; `None` without the compiled parts, and where the text is not plainly written."""
     reader = find("bilevel.native.text")
-    return reader.packed_problem(data, domain) if reader else None
+    return reader.packed_problem(data, domain) if reader and not domain.axioms else None
 
 
 def types_of(domain: Domain) -> tuple[str, ...]:

@@ -13,11 +13,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from graphlib import CycleError, TopologicalSorter
-from itertools import groupby, product, zip_longest
+from itertools import count, groupby, product, zip_longest
 from math import prod
 from os import PathLike, fspath
 from typing import NamedTuple
 
+from bilevel.symbolic.axioms import close, levels
 from bilevel.symbolic.domain import (
     EITHER,
     EQUALITY,
@@ -62,7 +63,6 @@ UNSUPPORTED = {
     **dict.fromkeys(("decrease", "assign", "scale-up", "scale-down"), "numeric fluents cannot be read"),
     **dict.fromkeys(("oneof", "probabilistic", "unknown"), "what is open stands in effects alone, as `oneof`"),
     **dict.fromkeys((":constraints", "preference"), "constraints cannot be read"),
-    **dict.fromkeys((":derived", ":axiom"), "derived predicates cannot be read"),
     ":durative-action": "durative actions cannot be read",
 }
 TAKES = {
@@ -74,9 +74,9 @@ TAKES = {
     "oneof": "at least one effect",
     "increase": "a function and an amount",
 }
-DOMAIN_SECTIONS = (":requirements", ":types", ":constants", ":predicates", ":functions", ":action", ":event")
+REPEATED = (":action", ":event", ":derived")  # sections of which there may be many
+DOMAIN_SECTIONS = (":requirements", ":types", ":constants", ":predicates", ":functions", *REPEATED)
 PROBLEM_SECTIONS = (":domain", ":requirements", ":objects", ":init", ":goal", ":metric", ":length")
-REPEATED = (":action", ":event")  # sections of which there may be many
 ACTION_KEYS = (":parameters", ":precondition", ":effect")
 
 MOST_CASES = 4096  # of an action, and outcomes of an effect
@@ -145,6 +145,7 @@ class Scope:
     static: frozenset[str] = frozenset()
     binding: Mapping[str, str] = field(default_factory=dict)
     bindings: int = 1  # that the quantifiers around have
+    axioms: Axioms | None = None  # of which this is one
 
     def truth(self, atom: Atom) -> bool | None:
         """Whether the atom holds, if that never changes."""
@@ -212,6 +213,16 @@ def read_atom(expression: Expression, scope: Scope, predicate: Predicate | None 
     return Atom(predicate.name, tuple([scope.binding.get(name, name) for name in names]))
 
 
+def read_basic(expression: Expression, scope: Scope) -> Atom:
+    """An atom that is given or changed, of a predicate that is not derived."""
+    atom = read_atom(expression, scope)
+    if atom.predicate in scope.domain.derived:
+        raise Misread(
+            expression.offset, f"'{atom.predicate}' is derived: its facts follow from others, and from these alone"
+        )
+    return atom
+
+
 def known_term(argument: Expression, scope: Scope) -> str:
     """The object or variable that an argument names, which must be known."""
     if isinstance(argument, Group):
@@ -229,9 +240,13 @@ def known_term(argument: Expression, scope: Scope) -> str:
 def cases(expression: Expression, scope: Scope, wanted: bool = True) -> list[Condition]:
     """Plain conditions of which one holds wherever the condition does or, where it is not `wanted`, does not."""
     group = as_group(expression, "a condition")
-    if scope.objects is None and group.head in ADL_WORDS:
+    if scope.objects is None and scope.axioms is None and group.head in ADL_WORDS:
         raise refusal(group)
     match group.head, group.arguments:
+        case ("forall" | "exists") as head, (listed, part) if scope.axioms:
+            if (head == "exists") == wanted:
+                return scope.axioms.some(scope.variables(listed), part, scope, wanted)
+            return scope.axioms.none(scope.variables(listed), part, scope, not wanted)
         case ("and" | "or" | "()") as head, parts:
             found, is_all = [cases(part, scope, wanted) for part in parts], (head != "or") == wanted
         case "imply", (premise, conclusion):
@@ -252,7 +267,7 @@ def cases(expression: Expression, scope: Scope, wanted: bool = True) -> list[Con
     if is_all:
         return _all_of(group, found)
     either = list(dict.fromkeys(case for part in found for case in part))
-    if scope.objects is None and len(either) != 1:
+    if scope.objects is None and scope.axioms is None and len(either) != 1:
         raise Misread(group.offset, "a condition that can be met in several ways or in none is not supported here")
     check_size(group, len(either), "cases")
     return [TRUE] if TRUE in either else either
@@ -276,6 +291,77 @@ def joined(*conditions: Condition) -> Condition:
     """Return the condition that holds where all of these do."""
     positive, negative = (each.positive for each in conditions), (each.negative for each in conditions)
     return Condition(NO_FACTS.union(*positive), NO_FACTS.union(*negative))
+
+
+# Axioms
+
+
+class Axioms:
+    """What a domain's axioms become as they are read: schemas, and predicates for what quantifiers deny."""
+
+    def __init__(self, frame: Domain) -> None:
+        self.frame, self.name, self.found = frame, "", list[Schema]()
+        self.variables, self.more = dict[str, str](), dict[str, Predicate]()  # of the axiom at hand, and of all
+
+    def read(self, section: Group) -> None:
+        """Add an axiom such as `(:derived (clear ?x) (not (exists (?y) (on ?y ?x))))`."""
+        if len(section.arguments) != 2:
+            raise Misread(section.offset, "expected '(:derived (predicate ...) condition)'")
+        head = as_group(section.arguments[0], "a derived atom")
+        self.variables = {p.name: p.type for p in read_parameters(head.arguments, self.frame.types)}
+        scope = Scope(domain=self.frame, terms={**self.frame.constants, **self.variables}, axioms=self)
+        names = [Word(name, head.offset) for name in self.variables]
+        atom = read_atom(replace(head, items=(*head.items[:1], *names)), scope)
+        self.name = atom.predicate
+        self._add(atom, cases(section.arguments[1], scope))
+
+    def _add(self, head: Atom, found: Iterable[Condition]) -> None:
+        for case in found:
+            used = {*head.terms, *_terms(case)}
+            parameters = tuple(Parameter(name, kind) for name, kind in self.variables.items() if name in used)
+            outcome, name = Outcome(frozenset({head}), NO_FACTS), f"axiom {len(self.found) + 1}"
+            self.found.append(Schema(name, parameters, case.positive, (outcome,), case.negative))
+
+    def some(self, variables: Mapping[str, str], part: Expression, scope: Scope, wanted: bool) -> list[Condition]:
+        """The cases of a condition that some objects are to meet, which become variables of the axiom."""
+        fresh: dict[str, str] = {}
+        for name, kind in variables.items():
+            names = (f"{name}{number or ''}" for number in count())
+            fresh[name] = next(each for each in names if each not in self.variables)
+            self.variables[fresh[name]] = kind
+        inner = replace(scope, terms={**scope.terms, **variables}, binding={**scope.binding, **fresh})
+        found = cases(part, inner, wanted)
+        silent = [[Atom(EQUALITY, (name, name)) for name in fresh.values() if name not in _terms(c)] for c in found]
+        return [joined(case, Condition(frozenset(atoms))) for case, atoms in zip(found, silent, strict=True)]
+
+    def none(self, variables: Mapping[str, str], part: Expression, scope: Scope, wanted: bool) -> list[Condition]:
+        """The condition that no objects meet a condition: that they do becomes a predicate."""
+        own, self.variables = self.variables, dict(self.variables)
+        found = self.some(variables, part, scope, wanted)
+        used = set().union(*map(_terms, found))
+        names = (f"{self.name}@{number}" for number in count(1))
+        name = next(name for name in names if name not in {**self.frame.predicates, **self.more})
+        self.more[name] = Predicate(name, tuple(Parameter(v, kind) for v, kind in own.items() if v in used))
+        atom = Atom(name, tuple(parameter.name for parameter in self.more[name].parameters))
+        self._add(atom, found)
+        self.variables = own
+        return [Condition(negative=frozenset({atom}))]
+
+
+def _terms(case: Condition) -> set[str]:
+    return {term for atom in case.positive | case.negative for term in atom.terms}
+
+
+def read_axioms(sections: Sequence[Group], frame: Domain) -> Domain:
+    """The domain with its axioms."""
+    axioms = Axioms(frame)
+    for section in sections:
+        axioms.read(section)
+    try:
+        levels(tuple(axioms.found))
+    except BadInput as error:
+        raise Misread(sections[0].offset, str(error)) from None
+    return replace(frame, predicates={**frame.predicates, **axioms.more}, axioms=tuple(axioms.found))
 
 
 # Effects
@@ -304,18 +390,20 @@ def branches(expression: Expression, scope: Scope, given: Condition = TRUE) -> l
         case "exists", (listed, part):
             return [(given, _existential(group, scope.variables(listed), part, scope, given))]
         case "not", (atom,):
-            outcome = Outcome(NO_FACTS, frozenset({read_atom(atom, scope)}))
+            outcome = Outcome(NO_FACTS, frozenset({read_basic(atom, scope)}))
         case "increase", (_, _):
             outcome = NOTHING  # as `costs` reads it
         case head, _ if head in TAKES:
             raise misfit(group)
         case "new", variables if NEW not in scope.domain.predicates:
+            if scope.domain.axioms:
+                raise Misread(group.offset, "a domain with derived predicates cannot make new objects")
             names = [word.text for word in variables if isinstance(word, Word) and word.text in scope.chosen]
             if len(names) != 1 or len(variables) != 1:
                 raise Misread(group.offset, "'new' takes one variable of an 'exists' around it: (exists (?x) (new ?x))")
             outcome = Outcome(NO_FACTS, NO_FACTS, new=frozenset(names))
         case _:
-            outcome = Outcome(frozenset({read_atom(group, scope)}), NO_FACTS)
+            outcome = Outcome(frozenset({read_basic(group, scope)}), NO_FACTS)
     return [(given, [outcome])]
 
 
@@ -427,8 +515,9 @@ def domain_frame(text: str) -> tuple[Domain, list[WrittenSchema]]:
     functions = [item for item in sections[":functions"].arguments if isinstance(item, Group)]  # without `- number`
     predicates = read_predicates(sections[":predicates"].arguments, types)
     frame = Domain(name, predicates, {}, types, constants, functions=read_predicates(functions, types))
-    written = [written_schema(section, types) for section in repeated]
-    actions, events = ([each for each in written if each.section.head == head] for head in REPEATED)
+    frame = read_axioms([section for section in repeated if section.head == ":derived"], frame)
+    written = [written_schema(section, types) for section in repeated if section.head != ":derived"]
+    actions, events = ([each for each in written if each.section.head == head] for head in REPEATED[:2])
     frame = replace(frame, events=read_schemas(events, Scope(domain=frame, terms=constants)))
     for action in actions:
         if action.name in frame.events:
@@ -569,7 +658,7 @@ def problem_frame(text: str, domain: Domain) -> tuple[Problem, Expression]:
             raise Misread(sections[":objects"].offset, f"object '{constant}' is a constant of type '{kind}'")
     scope = Scope(domain=domain, terms={**domain.constants, **objects})
     state, values = read_state(sections[":init"], scope)
-    problem = Problem(name, domain.name, objects, state, NO_FACTS)
+    problem = Problem(name, domain.name, objects, close(state, domain, scope.terms), NO_FACTS)
     match sections[":metric"].arguments:
         case (_, Group(head="total-cost")):
             amounts = [(read_amount(function, scope), value) for function, value in values]
@@ -592,7 +681,7 @@ def read_state(section: Group, scope: Scope) -> tuple[Facts, list[tuple[Group, f
             case "at", (_, Group()):
                 raise Misread(group.offset, "a timed initial literal: facts that change at a time cannot be read")
             case _:
-                facts.add(read_atom(group, scope))
+                facts.add(read_basic(group, scope))
     for atom in sorted(facts & absent):
         raise Misread(section.offset, f"'{atom}' is both true and false at first")
     return frozenset(facts), values
@@ -644,7 +733,7 @@ def compiled(domain: Domain, problem: Problem, filename: str = "<domain>") -> tu
     with naming_position(domain.adl, filename) as text:
         frame, actions = domain_frame(text)
         changed = {group.head for action in actions for group in _groups(action.effect, conditions=False)}
-        static = frozenset(frame.predicates) - changed
+        static = frozenset(frame.predicates) - frame.derived - changed
         scope = Scope(domain=frame, terms=objects, objects=objects, state=problem.state, static=static)
         schemas = read_schemas(actions, scope)
     return replace(frame, schemas=schemas, constants=objects), replace(problem, objects={})
@@ -667,6 +756,7 @@ def write_domain(domain: Domain) -> str:
         *([f"  (:constants{_typed_lines(domain.constants)})"] if domain.constants else []),
         f"  (:predicates{predicates})",
         *([f"  (:functions{functions})"] if functions else []),
+        *map(_axiom, domain.axioms),
         *(_schema(":action", schema) for schema in domain.schemas.values()),
         *(_schema(":event", event) for event in domain.events.values()),
     ]
@@ -683,6 +773,7 @@ def _requirements(domain: Domain) -> list[str]:
         ":equality": EQUALITY in positive | negative,
         ":non-deterministic": not domain.is_deterministic,
         ":action-costs": any(schema.cost for schema in domain.schemas.values()),
+        ":derived-predicates": bool(domain.axioms),
     }
     return [name for name, is_needed in needed.items() if is_needed]
 
@@ -697,6 +788,14 @@ def _schema(keyword: str, schema: Schema) -> str:
         f"\n    :precondition {_group('and', *_literals(schema.precondition, schema.negative_precondition))}"
         f"\n    :effect {_group('and', effect, *costs) if costs else effect})"
     )
+
+
+def _axiom(axiom: Schema) -> str:
+    (head,), types = axiom.outcomes[0].add, {each.name: each for each in axiom.parameters}
+    others = [each for each in axiom.parameters if each.name not in head.terms]
+    body = _group("and", *_literals(axiom.precondition, axiom.negative_precondition))
+    body = _group("exists", _group(*_parameters(others)), body) if others else body
+    return f"\n  (:derived {_group(head.predicate, *_parameters(types[term] for term in head.terms))}\n    {body})"
 
 
 def _outcome(outcome: Outcome) -> str:
@@ -740,7 +839,8 @@ def _typed_lines(types: Mapping[str, str]) -> str:
 def write_problem(problem: Problem, domain: Domain) -> str:
     """The problem as one of the given domain."""
     values = [_group("=", _amount(each), _amount(value)) for each, value in (problem.costs or {}).items()]
-    state = "\n    ".join(["", *_literals(problem.state), *sorted(values)])
+    basic = frozenset(fact for fact in problem.state if fact.predicate not in domain.derived)
+    state = "\n    ".join(["", *_literals(basic), *sorted(values)])
     goal = "\n    ".join(["", *_literals(problem.goal, problem.negative_goal)])
     metric = "\n  (:metric minimize (total-cost))" if problem.costs is not None else ""
     return (

@@ -16,6 +16,7 @@ from os import PathLike, fspath
 from sys import intern
 from typing import NamedTuple
 
+from bilevel.symbolic.axioms import close
 from bilevel.symbolic.domain import Action, BadInput, Domain, Outcome, Problem, Schema
 from bilevel.symbolic.expressions import NAME_PATTERN, Misread, is_name, naming_position, quoted, read_text, suggestion
 from bilevel.symbolic.packed import no_garbage_collection
@@ -150,6 +151,7 @@ def validate(domain: Domain, problem: Problem, plan: Plan) -> PlanCheck:
             return PlanCheck(step, f"step {step + 1}: {error}")
         state -= outcome.delete
         state |= outcome.add
+        state = {*close(frozenset(state), domain, objects)} if domain.axioms else state
     unmet, steps = Condition(problem.goal, problem.negative_goal).unmet(state), len(plan.actions)
     return PlanCheck(steps, f"the goal is not reached after {steps} steps: {listed(unmet)}" if unmet else "")
 

@@ -98,13 +98,6 @@ def progress(state: Facts, outcome: Outcome) -> Facts:
     return (state - outcome.delete) | outcome.add
 
 
-def successors(state: Facts, action: GroundAction, domain: Domain, objects: Mapping[str, str]) -> Iterator[Facts]:
-    """Every state the action may lead to; nature chooses among `objects` or makes new ones."""
-    for outcome in action.outcomes:
-        for choice in natures_choices(outcome, domain, objects):
-            yield progress(state, bind_outcome(outcome, choice))
-
-
 def natures_choices(outcome: Outcome, domain: Domain, objects: Mapping[str, str]) -> Iterator[dict[str, str]]:
     """The bindings nature may pick for an outcome's open variables: one empty binding where there are none."""
     taken = set(objects)
@@ -135,12 +128,16 @@ def regress(condition: Condition, action: GroundAction, outcome: Outcome) -> Con
     The paper regresses over every outcome at once; taking the one that was observed keeps the set from doubling at
     each nondeterministic step, and leaves out rules that could never fire.
     """
-    deleted = outcome.delete - outcome.add
-    if deleted & condition.positive or outcome.add & condition.negative:
+    deleted, positive, negative = outcome.delete - outcome.add, condition.positive, condition.negative
+    for schema, arguments in reversed(outcome.reasons):
+        by = ground(schema, arguments)
+        if by and (by.outcomes[0].add & positive or by.outcomes[0].delete & negative):
+            positive, negative = positive | by.condition.positive, negative | by.condition.negative
+    if deleted & positive or outcome.add & negative:
         return None
     before = Condition(
-        positive=(condition.positive - outcome.add) | action.condition.positive,
-        negative=(condition.negative - deleted) | action.condition.negative,
+        positive=(positive - outcome.add) | action.condition.positive,
+        negative=(negative - deleted) | action.condition.negative,
     )
     return None if before.positive & before.negative else before
 
@@ -166,8 +163,8 @@ def ground_action(domain: Domain, action: Action, objects: Mapping[str, str] | N
 
 def cost_of(action: Action, domain: Domain, problem: Problem) -> float:
     """What an action costs: 1 where the problem has no costs, infinity where a function has no value."""
-    if problem.costs is None:
-        return 1
+    if problem.costs is None or action.name not in domain.schemas:
+        return action.name in domain.schemas  # an axiom costs nothing
     schema = domain.schemas[action.name]
     binding = dict(zip([p.name for p in schema.parameters], action.arguments, strict=True))
     amounts = (problem.costs.get(substitute(c, binding), inf) if isinstance(c, Atom) else c for c in schema.cost)

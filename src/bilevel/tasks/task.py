@@ -19,6 +19,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from numpy.typing import NDArray
 
+from bilevel.symbolic.axioms import close
 from bilevel.symbolic.domain import ROOT_TYPE, Action, Atom, BadInput, Domain, Facts
 from bilevel.tasks.controls import Control
 from bilevel.tasks.scene import Scene
@@ -155,8 +156,11 @@ class Task:
 
     @property
     def labels(self) -> Labels:
-        """The labelling function and the goal."""
-        return Labels(self.label, self.goal)
+        """The labelling function, with what follows from the facts it gives, and the goal."""
+        if not self.domain.axioms:
+            return Labels(self.label, self.goal)
+        constants = self.domain.constants
+        return Labels(lambda s: close(frozenset(self.label(s)), self.domain, {**constants, **s.objects}), self.goal)
 
     @cached_property
     def arguments(self) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from bilevel.rules.engine.executor import Executor, ExecutorStatus
 from bilevel.rules.engine.join_plan import LENGTH, UNEQUAL, Planner, Relation, Table, degrees_of, query_of, serving
 from bilevel.rules.matching import Match, direct_waits, predecessors
 from bilevel.rules.rule import Rule, orders_of
+from bilevel.symbolic.axioms import close
 from bilevel.symbolic.domain import EQUALITY, Action, Atom, BadInput, Domain, Facts, Problem
 from bilevel.symbolic.packed import NUMBER, Names, PackedProblem, Rows
 from bilevel.symbolic.plans import NaturesMove
@@ -118,7 +119,7 @@ class RuleEngine:
         self._objects = dict[str, str]()
         self._stops = False  # whether runs have to stop at each step
         self._differences: set[Atom] | None = None  # to how things stood when that was last to be kept in mind
-        is_plain = not (self._closures or self._orders or self._paths)
+        is_plain = not (self._closures or self._orders or self._paths or domain.axioms)
         if isinstance(problem, PackedProblem) and is_plain and find(COMPILED):
             self._begin(find(COMPILED).Executor(commit, MOST_WORK, problem.names), self._tables_of(problem))
         else:
@@ -131,9 +132,9 @@ class RuleEngine:
         arities = {Relation(name): 2 for name in self._closures}
         for _, (_, literals) in self._queries:
             arities |= {each.relation: len(each.terms) for each in literals if each.relation is not UNEQUAL}
-        for rule, safe in zip(self.rules, self._safe, strict=True):
-            schema = self.domain.schemas[rule.action.name]
-            needed = () if safe else schema.precondition | schema.negative_precondition
+        unsafe = (r.action.name for r, safe in zip(self.rules, self._safe, strict=True) if not safe)
+        for schema in (*map(self.domain.schemas.__getitem__, unsafe), *self.domain.axioms):
+            needed = schema.precondition | schema.negative_precondition
             arities |= {Relation(atom.predicate): len(atom.terms) for atom in needed if atom.predicate != EQUALITY}
         return arities
 
@@ -156,7 +157,7 @@ class RuleEngine:
             names = {name for table in tables.values() for row in table for name in row}
             executor = find(COMPILED).Executor(self._commit, MOST_WORK, Names.of(sorted(names.union(objects))))
         self._begin(executor, tables)
-        self._stops = bool(self._derivers)
+        self._stops = bool(self._derivers or self.domain.axioms)
 
     def _begin(self, executor: Any, tables: Mapping[str, Table]) -> None:
         """Hand over the rows of all relations that matter, and what can be said of rules before joins are planned."""
@@ -167,6 +168,7 @@ class RuleEngine:
             self._arities |= {Relation(name): arity, Relation(f"goal {name}"): arity}
         outcomes = [outcome for rule in self.rules for outcome in self.domain.schemas[rule.action.name].outcomes]
         changing = {atom.predicate for outcome in outcomes for atom in outcome.add | outcome.delete}
+        changing |= self.domain.derived
         degrees = []
         for name, arity in sorted(self._arities.items(), key=lambda each: (each[0].startswith("goal "), each)):
             rows, wanted = tables.get(name, ()), tables.get(f"goal {name}", ())  # which will be among the facts
@@ -277,8 +279,16 @@ class RuleEngine:
     def run(self, bound: int) -> int:
         """Choose and act until so many actions are done, or the executor cannot go on by itself; return its status."""
         while (status := self._ask(self.executor.run, bound, self._stops)) == ExecutorStatus.CHANGED:
-            self._derive(*self.executor.changes)
+            self._derive(*self._with_derived(*self.executor.changes))
         return int(status)
+
+    def _with_derived(self, came: Iterable[Atom], went: Iterable[Atom]) -> tuple[Iterable[Atom], Iterable[Atom]]:
+        """Return changes of facts with those of derived facts, which are handed on to the executor."""
+        if not self.domain.axioms:
+            return came, went
+        before, self._state = self._state, close(self._state.difference(went).union(came), self.domain, self._objects)
+        self._ask(self.executor.set, self._state - before.union(came), before - self._state.union(went))
+        return self._state - before, before - self._state
 
     @property
     def action(self) -> Action:
@@ -296,7 +306,7 @@ class RuleEngine:
 
     def apply(self, added: Facts, deleted: Facts) -> None:
         """Carry out that action, which has these effects."""
-        self._derive(*self._ask(self.executor.apply, added, deleted))
+        self._derive(*self._with_derived(*self._ask(self.executor.apply, added, deleted)))
 
     def mark(self) -> None:
         """Keep in mind how things stand: facts that rules ask about, and the goal that is being served."""
