@@ -16,7 +16,7 @@ from safetensors.torch import load_file
 from bilevel import Scene, Task, find_task
 from bilevel.tabletop import layout
 from bilevel.tabletop.furniture import BLOCK, BROWN, BUTTON_TOP, PALETTE, SPOT
-from bilevel.tabletop.measurements import GRASP_HEIGHT, holds
+from bilevel.tabletop.measurements import holds
 from bilevel.tabletop.rendering import Canvas
 
 ASIDE = np.random.default_rng(0).permutation(layout.grid())  # where things are put aside: the first place that is free
@@ -42,10 +42,17 @@ class Recipe:
     every: int = 8  # steps from a picture to the next, a tenth of a second
     sizes: Sequence[int] = range(1, 7)  # numbers of objects in the scenes that the detector learns from
 
-    def __call__(self, objects: int = 3, every: int = 0, weights: str = "", render_mode: str | None = None) -> "Seen":
+    def __call__(
+        self,
+        objects: int = 3,
+        every: int = 0,
+        weights: str = "",
+        remembers: bool = False,
+        render_mode: str | None = None,
+    ) -> "Seen":
         """Return the environment as pictures show it, every so many steps; this is the task's `make_env`."""
         weights = weights or f"build/camera/{self.task.name}.safetensors"
-        return Seen(self.task.make_env(objects=objects), self, weights, every or self.every)
+        return Seen(self.task.make_env(objects=objects), self, weights, every or self.every, remembers)
 
     def detector(self) -> Detector:
         """Return a new one."""
@@ -69,18 +76,18 @@ class Recipe:
 class Seen(gymnasium.Wrapper[Any, Any, Any, Any]):
     """Adds to `info` the `hand`, and what is `seen` in a picture at every n-th step and the last; `None` at others."""
 
-    def __init__(self, env: Any, recipe: Recipe, weights: str, every: int) -> None:
+    def __init__(self, env: Any, recipe: Recipe, weights: str, every: int, remembers: bool) -> None:
         super().__init__(env)
         torch.set_num_threads(1)
         model, self._data = recipe.simulator(env)
         self._canvas, self._detector = Canvas(model, recipe.quality, size=SIZE), recipe.detector().eval()
         self._detector.load_state_dict(load_file(weights))
-        self.recipe, self._every = recipe, every
+        self.recipe, self._every, self.remembers = recipe, every, remembers
 
     def reset(self, **arguments: Any) -> tuple[Any, dict[str, Any]]:
         """Begin, and move the arm aside at once, so that nothing remains hidden behind it."""
         observation, info = self.env.reset(**arguments)
-        self.steps, self.known = 0, dict[str, Array]()
+        self.steps, self.known, self.last = 0, dict[str, Array](), np.zeros(3)
         before = self._look(observation, info, False)["seen"]
         for _ in range(LOOKING):
             observation, _, _, _, info = self.env.step(np.array(self.recipe.aside, np.float32))
@@ -121,22 +128,23 @@ class Seen(gymnasium.Wrapper[Any, Any, Any, Any]):
 
 
 def perceive(observation: Any, info: dict[str, Any], env: Seen) -> Scene:
-    """Return the scene that a picture shows, or the hand alone where there is no new one."""
+    """Return the scene that a picture shows, or the hand alone where there is no new one, or all that is remembered."""
     recipe, spec, seen = env.recipe, env.recipe.task.spec, info["seen"]
-    objects = {kind: dict[str, dict[str, float]]() for kind in spec.objects}
-    if "" in recipe.classes:
-        follow(env.known, info["hand"])
+    objects, shown = {kind: dict[str, dict[str, float]]() for kind in spec.objects}, list[str]()
+    follow(env, info["hand"])
     for name, row in () if seen is None else named(env, seen):
         last, env.known[name] = env.known.get(name), row
-        is_sure = env.steps == 0 or (last is not None and np.linalg.norm(row[2:5] - last[2:5]) < NEAR)  # seen twice
+        if env.steps == 0 or (last is not None and np.linalg.norm(row[2:5] - last[2:5]) < NEAR):  # it is seen twice
+            shown.append(name)
+    for name in env.known if env.remembers else shown:
+        row, end = env.known[name], env.known.get(name.replace("tray", "end"))
         kind, colour = [*recipe.kinds][int(row[0])], [*recipe.classes.values()][int(row[1])]
-        end = env.known.get(name.replace("tray", "end"))
-        if kind in objects and end is not None and is_sure:
+        if kind in objects and end is not None:
             features = dict(zip(("x", "y", "z", *RGB), (*row[2:5], *colour), strict=True))
             features |= {"yaw": np.arctan2(row[6], row[5]) / 4, "travel": BUTTON_TOP - row[4]}
             features |= {"start": row[2], "end": end[2]}
             objects[kind][name] = {feature: features[feature] for feature in spec.objects[kind]}
-    if "table" in objects and seen is not None:
+    if "table" in objects and (env.remembers or seen is not None):
         free = layout.clear_of(ASIDE, np.array([row[2:4] for row in env.known.values()]).reshape(-1, 2))
         objects["table"]["table"] = dict(zip("xyz", (*(free if len(free) else ASIDE)[0], SPOT), strict=True))
     for name, colour in recipe.classes.items():
@@ -160,12 +168,13 @@ def named(env: Seen, rows: Array) -> list[tuple[str, Array]]:
     return sorted(found.items())
 
 
-def follow(known: dict[str, Array], hand: Array) -> None:
-    """Keep in mind where a block is that is carried, which may be hidden."""
-    blocks = [row for name, row in known.items() if name.startswith("block")]
+def follow(env: Seen, hand: Array) -> None:
+    """Keep in mind where a block is that is carried, which may be hidden: it moves as the hand does."""
+    blocks = [row for name, row in env.known.items() if name.startswith("block")]
     held = holds(hand, np.array([row[2:5] for row in blocks], np.float32).reshape(-1, 3))
     for index in np.flatnonzero(held):
-        blocks[index][2:5] = hand[:3] - (0, 0, GRASP_HEIGHT)
+        blocks[index][2:5] += hand[:3] - env.last[:3]
+    env.last = hand
 
 
 def seen(recipe: Recipe) -> Task:
