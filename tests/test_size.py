@@ -34,7 +34,6 @@ OWED = {
     "symbolic": 368,
     "rules": 174,
     "rule_learning": 9,
-    "tasks": 3,
     "learning": 51,
     ".": 77,
 }

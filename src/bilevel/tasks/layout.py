@@ -26,10 +26,8 @@ class StateLayout:
     @classmethod
     def of_scenes(cls, spec: Spec, scenes: Iterable[Scene]) -> StateLayout:
         """Return the smallest layout that has a place for every object of these scenes."""
-        counts = dict.fromkeys(spec.objects, 0)
-        for roster in {scene.roster for scene in scenes}:
-            counts = {kind: max(most, len(roster.of_type(kind))) for kind, most in counts.items()}
-        return cls(spec, counts)
+        rosters = {scene.roster for scene in scenes}
+        return cls(spec, {kind: max((len(each.of_type(kind)) for each in rosters), default=0) for kind in spec.objects})
 
     @classmethod
     def of_names(cls, spec: Spec, names: Sequence[str]) -> StateLayout:

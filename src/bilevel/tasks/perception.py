@@ -113,10 +113,8 @@ class Sensor:
 
     def see(self, scene: Scene) -> Scene:
         """Return what is seen of the next scene of the episode."""
-        if self._steps % self._perception.every == 0:
-            self._late.append(self._moved(self._seen(scene)))
-        else:
-            self._late.append(self._late[-1])
+        is_new = self._steps % self._perception.every == 0
+        self._late.append(self._moved(self._seen(scene)) if is_new else self._late[-1])
         self._steps += 1
         return self._late[0]
 
