@@ -2,9 +2,11 @@
 
     python benchmarks/pictures.py                                                 # an hour on 2 cores
     python benchmarks/pictures.py --tasks blocks --objects 3 --episodes 2         # a first impression
+    python benchmarks/pictures.py --tasks blocks --policy build/camera/blocks-seen
 
-The detectors are those that `examples/camera_scene/train.py` has left in build/camera/, and so is the
-policy for cubes. Each episode is kept in a folder, so that an interrupted run is taken up where it was.
+The detectors are those that `examples/camera_scene/train.py` has left in build/camera/, and so are the policies that
+were learned. Rows of the results that are not measured now stay. Each episode is kept in a folder, so that an
+interrupted run is taken up where it was.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
-from bench import RESULTS, ROOT, Row, print_table, write_rows
+from bench import RESULTS, ROOT, Row, print_table, read_rows, write_rows
 
 from bilevel import find_task
 from bilevel.methods.methods import find_policy
@@ -132,7 +134,9 @@ def main() -> None:
                 rows += summary(name, objects, policy, is_seen, runs)
     print_table([row for row in rows if "source" in row])
     print_table([row for row in rows if "kind" in row])
-    write_rows(given.output, rows, ("mujoco", "torch"))
+    keys = {(row["task"], row["policy"], row["objects"]) for row in rows}
+    others = [row for row in read_rows(given.output) if (row["task"], row["policy"], row["objects"]) not in keys]
+    write_rows(given.output, [*others, *rows], ("mujoco", "torch"))
 
 
 if __name__ == "__main__":

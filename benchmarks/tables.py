@@ -263,9 +263,10 @@ def pictures() -> str:
 
 def detections() -> str:
     """Return how far off things are seen along each axis, and how many are not seen, in per cent of those in view."""
-    lines = []
-    for row in read_rows(RESULTS / "pictures.jsonl"):
-        if "kind" in row and "x_mm" in row:
+    lines: list[list[Any]] = []
+    rows: dict[Any, Row] = {}
+    for row in read_rows(RESULTS / "pictures.jsonl"):  # of the first of several policies
+        if "kind" in row and rows.setdefault((row["task"], row["objects"], row["kind"]), row) is row:
             axes = [f"{row[f'{axis}_mm']:.1f} ({row[f'{axis}_95']:.0f})" for axis in "xyz"]
             in_view = row["seen"] + row["missed"]
             shares = [f"{100 * row[name] / in_view:.1f}" for name in ("missed", "false")]
