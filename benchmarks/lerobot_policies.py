@@ -56,7 +56,7 @@ class Training(NamedTuple):
 
 
 TRAININGS = (
-    Training("act", "blocks", 1, 400, 8_000),
+    Training("act", "blocks", 1, 400, 20_000),
     Training("act", "blocks", 3, 400, 20_000),
     Training("diffusion", "blocks", 1, 400, 15_000),
     Training("act", "colour", 3, 400, 10_000),
