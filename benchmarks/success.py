@@ -123,7 +123,9 @@ def trays(seed: int) -> Iterator[Condition]:
         yield Condition(policy, "1-10", {"noise": 0.0}, fixed)
         yield Condition(policy, "1-10", {"noise": 0.0, "method": "expert"}, fixed, expert=True)
         for noise in (0.7, 1.0):
-            yield Condition(policy, "10", {"noise": noise}, f"{fixed} --noise {noise}")
+            pushed = f"{fixed} --noise {noise}"
+            yield Condition(policy, "10", {"noise": noise}, pushed)
+            yield Condition(policy, "10", {"noise": noise, "method": "expert"}, pushed, expert=True)
 
 
 def clutter(seed: int) -> Iterator[Condition]:

@@ -167,7 +167,9 @@ def trays() -> str:
     """Return success, and the steps of successful episodes, where trays are seen at their first spot."""
     asked = {"BISON": ("bison", 0.0), "plain network": ("plain network", 0.0), "expert": ("expert", 0.0)}
     columns = {name: {"method": method, "noise": noise} for name, (method, noise) in asked.items()}
-    columns |= {f"n = 10, pushed by {noise}": {"method": "bison", "noise": noise} for noise in (0.7, 1.0)}
+    for noise in (0.7, 1.0):
+        columns[f"BISON, n = 10, pushed by {noise}"] = {"method": "bison", "noise": noise}
+        columns[f"expert, n = 10, pushed by {noise}"] = {"method": "expert", "noise": noise}
     return pivot(read_rows(RESULTS / "trays.jsonl"), "task", columns, with_interval)
 
 
